@@ -12,6 +12,7 @@ from typing import Final
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
+from acp_protocol.framing import Framing
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.jsonrpc import Json
 
@@ -89,6 +90,8 @@ class AgentSpec:
     """The newest protocol version to ask it for; 2 is a draft."""
     dialect: str | None = None
     """The dialect of the agent; None: detect it."""
+    framing: Framing | None = None
+    """The framing of the agent; None: that of its dialect, or lines until it shows another."""
     is_dialect_remembered: bool = False
     """Whether nobody has named the dialect now: it is the one of last time."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
@@ -133,6 +136,15 @@ class AgentSpec:
             dialect=dialect,
             is_dialect_remembered=is_remembered,
         )
+
+    @property
+    def speech(self) -> str:
+        """What is known of how it speaks, as the end of a sentence."""
+        if self.dialect is not None:
+            return f"speaks {self.dialect}"
+        if self.framing == "headers":
+            return "writes Content-Length headers before its messages"
+        return "speaks no dialect any more"
 
     @property
     def takes_batches(self) -> bool:

@@ -20,7 +20,12 @@ import anyio
 
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec, AuthMethodError, SignInRequiredError
-from acp_console.chat.evidence import DIALECT_HINT, may_be_dialect, pointed_dialect
+from acp_console.chat.evidence import (
+    DIALECT_HINT,
+    may_be_dialect,
+    pointed_dialect,
+    wants_headers,
+)
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.logins import (
     LoginMethod,
@@ -627,7 +632,7 @@ class AgentConnection:
         if violation.is_batch:
             # It may hold what is awaited.
             problem = RemoteProtocolError(f"{self.title} {SENDS_BATCHES}", hint=BATCHES_HINT)
-        elif self.spec.dialect is None and not self._is_open and self._framing == "headers":
+        elif not self._is_open and not self._has_framing and self.framing == "headers":
             # It has taken our line for a header, and will not respond to it.
             problem = RemoteProtocolError(f"{self.title} {WRITES_HEADERS}")
         else:
@@ -637,15 +642,22 @@ class AgentConnection:
             scope.cancel()
 
     @property
-    def _framing(self) -> Framing | None:
+    def framing(self) -> Framing | None:
+        """How the agent separates frames; None while it has not shown it."""
         return None if self._wire is None else self._wire.framing
+
+    @property
+    def _has_framing(self) -> bool:
+        """Whether the framing was known before the agent wrote anything."""
+        return self.spec.dialect is not None or self.spec.framing is not None
 
     def note_failure(self, problem: AcpError, method: str) -> None:
         """Note the dialect that a failure points to, and add to it that there are dialects."""
         is_known = self.dialect is not None or self.spec.dialect is not None
         if is_known or self._has_worked or self.version > 1 or is_official_agent(self.capabilities):
             return
-        self.pointed_dialect = pointed_dialect(problem, method, self._framing)
+        if self.spec.framing is None:
+            self.pointed_dialect = pointed_dialect(problem, method)
         if may_be_dialect(problem, method) and problem.hint != LEFT_HINT:
             problem.hint = "; ".join(filter(None, [problem.hint, DIALECT_HINT]))
 
@@ -672,7 +684,8 @@ class Wire:
 
     def __init__(self, child: ChildProcess, spec: AgentSpec, journal: Journal) -> None:
         dialect = spec.open_dialect()
-        framing = dialect.framing if dialect else "lines" if spec.takes_batches else None
+        framing = "lines" if spec.takes_batches else spec.framing
+        framing = dialect.framing if dialect else framing
         self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
         tapped = TapTransport(self._pipes, "client", journal.wire)
         self.transport: Transport = tapped
@@ -745,7 +758,9 @@ async def connect_agent(
                 link = await stack.enter_async_context(open_by(first.other, limit))
             except _NotOpenedError:
                 raise first.problem from None
-            remember_dialect(first.other)
+            link.spec = replace(link.spec, dialect=link.dialect)
+            if link.dialect != spec.dialect:
+                remember_dialect(link.spec)
         yield link
 
 
@@ -807,7 +822,10 @@ async def _open(link: AgentConnection, child: ChildProcess, timeout: float | Non
             _complete(problem, child, link)
         link.note_failure(problem, "initialize")
         spec, other = link.spec, None
-        if link.pointed_dialect is not None:
+        if spec.dialect is None and spec.framing is None and wants_headers(problem, link.framing):
+            # The dialect that has headers is known by its response.
+            other = replace(spec, framing="headers")
+        elif link.pointed_dialect is not None:
             other = spec.with_protocol(None, link.pointed_dialect)
         elif spec.is_dialect_remembered:
             # It may have learnt the protocol since.

@@ -55,23 +55,28 @@ _MEMBERS: Final = {
 _VERSION_2: Final = re.compile(r"\binfo\b")
 
 
-def pointed_dialect(problem: AcpError, method: str, framing: Framing | None) -> str | None:
-    """Return the dialect that the failure of a request points to; None if nothing does.
+def wants_headers(problem: AcpError, framing: Framing | None) -> bool:
+    """Return whether an agent has failed to initialize because it reads `Content-Length` headers.
 
     Args:
-        problem: Why the request failed.
-        method: The method of the request.
-        framing: The framing of what the agent has written.
+        problem: Why it failed.
+        framing: The framing of what the agent has written; None: it wrote nothing.
     """
     match problem:
         case AgentExitedError(stderr_tail=tail) | OperationTimeoutError(stderr_tail=tail):
-            if framing == "headers":
-                return "openoxide"
-            if method == "initialize" and framing is None and any(map(_LENGTHS.search, tail)):
-                return "openoxide"
+            has_complained = framing is None and any(map(_LENGTHS.search, tail))
+            return framing == "headers" or has_complained
+        case RemoteProtocolError():
+            return framing == "headers"
+        case _:
+            return False
+
+
+def pointed_dialect(problem: AcpError, method: str) -> str | None:
+    """Return the dialect that the failure of a request points to; None if nothing does."""
+    match problem:
+        case AgentExitedError(stderr_tail=tail) | OperationTimeoutError(stderr_tail=tail):
             return _by_members(method, tail)
-        case RemoteProtocolError() if framing == "headers":
-            return "openoxide"
         case RequestFailedError(code=code) if code != UNSUPPORTED_VERSION:
             return _by_members(method, [str(problem)])
         case _:

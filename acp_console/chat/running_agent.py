@@ -243,15 +243,14 @@ class RunningAgent:
     def _connected(self, link: AgentConnection) -> None:
         self._has_logged_in = False
         self.link, self.title = link, link.title
-        if link.spec.dialect != self.spec.dialect:
+        if link.spec != self.spec:
             self.spec = link.spec
             self._tell_dialect()
 
     def _tell_dialect(self) -> None:
-        dialect = self.spec.dialect
-        text = f"speaks {dialect}" if dialect else "speaks no dialect any more"
+        text = f"{self.title} {self.spec.speech}: started once more"
         for session in self.sessions:
-            session.note_change(Notice("dialect", f"{self.title} {text}: started once more"))
+            session.note_change(Notice("dialect", text))
         self._changed()
 
     def retry_refused(self) -> None:

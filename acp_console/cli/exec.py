@@ -422,7 +422,7 @@ class _Talk:
         ) as link:
             self.on_start()
             self._link = link
-            if link.spec.dialect != agent.dialect:
+            if link.spec != agent:
                 _say_dialect(link.spec)
             with anyio.CancelScope(deadline=self._deadline) as scope:
                 session_id = await _open_session(link, self._cwd, options, printer, self._policy)
@@ -449,10 +449,7 @@ def _exit_code(options: TurnOptions, printer: TurnPrinter, journal: Journal) -> 
 
 
 def _say_dialect(agent: AgentSpec) -> None:
-    if agent.dialect is None:
-        say(f"{agent.title} speaks ACP now, and no dialect any more")
-    else:
-        say(f"{agent.title} speaks {agent.dialect}: found at the second try")
+    say(f"{agent.title} {agent.speech}: found at the second try")
 
 
 def _say_waiting(printer: TurnPrinter) -> None:

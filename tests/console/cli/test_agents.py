@@ -279,7 +279,7 @@ def test_a_dialect_that_was_found_is_remembered_until_it_does_not_work_any_more(
     install("oxide", f"if sys.stdin.read(1) != '{{': sys.exit(1)\n{AS_EVERYBODY}")
     again = call("exec", "oxide", "hello")
     assert (again.code, again.out) == (exit_codes.DONE, "hi from \n")
-    assert "no dialect any more" in again.err
+    assert "speaks no dialect any more" in again.err
     assert ChoiceStore().get("oxide").dialect is None
 
 

@@ -13,7 +13,7 @@ from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
-from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, REFUSES
+from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, OFFICIAL, REFUSES
 
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
 OURS = (sys.executable, "-m", "acp_agent", "--no-config")
@@ -85,6 +85,13 @@ def test_a_silent_agent_is_started_once_more_after_its_time(agent: Agent, call: 
     assert (done.code, done.out) == (exit_codes.DONE, "hi there\n"), done.err
     done = call("exec", "--start-timeout", "1s", "x", "--", *agent("sys.stdin.read()"))
     assert (done.code, done.err.endswith(HINT[6:])) == (exit_codes.TIME_LIMIT, True)
+
+
+def test_an_agent_of_the_protocol_may_have_headers(agent: Agent, call: Call) -> None:
+    for how in (DIES, ANSWERS):
+        done = call("exec", "x", "--", *agent(OFFICIAL.replace("REFUSE", how)))
+        assert (done.code, done.out) == (exit_codes.DONE, "hi there\n"), done.err
+        assert " writes Content-Length headers before its messages: found at the" in done.err
 
 
 @pytest.mark.parametrize(
