@@ -320,7 +320,7 @@ class ClientJudge(_Judge):
         words = options if word == "selected" and options else [word, *options]
         unknown = (members.keys() | chosen.keys()) - names - {"outcome", _META}
         if unknown or not all(map(self._is_rejection, words)):
-            yield f"permission that allows: {_text(result)}"
+            yield f"permission that allows: {_text(_officially(result))}"
 
     def _is_rejection(self, option: Any) -> bool:
         if not isinstance(option, str):
@@ -584,6 +584,13 @@ def _text(value: Any) -> str:
     if isinstance(value, list):
         return "[" + ", ".join(_text(each) for each in _items(value)) + "]"
     return str(value)
+
+
+def _officially(value: Any) -> Any:
+    """Return a value with official names, so that its raw form and its meaning are one line."""
+    if not isinstance(value, Members):
+        return value
+    return Members([(_OFFICIAL.get(name, name), _officially(each)) for name, each in value.pairs])
 
 
 def _is_place(value: Any) -> bool:

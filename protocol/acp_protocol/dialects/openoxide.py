@@ -167,7 +167,7 @@ CANCEL: Final = "cancel"
 _ANSWERS: Final = frozenset({"response", "error"})
 _IS_BARE: Final = "is_bare"
 """Notes that a prompt came without JSON-RPC around it."""
-_TOOL: Final = "tool_call"
+_TOOL: Final = WIRE_NAMES["openoxide"]["toolCall"]
 _PARTS: Final = {"tool_uses": "tool_call", "tool_results": "tool_result"}
 """The type of the event that reports what an answer has in these fields."""
 _CANCELS: Final = frozenset({CANCEL, "session/cancel", "$/cancel_request"})

@@ -21,6 +21,7 @@ WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "nextCursor": "next_cursor",
         "mcpServers": "mcp_servers",
         "optionId": "option_id",
+        "toolCall": "tool_call",
         "requestId": "request_id",
         "stopReason": "stop_reason",
         "prompt": "content",

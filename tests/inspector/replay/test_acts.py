@@ -365,6 +365,20 @@ def test_a_prompt_without_an_envelope_is_judged_as_one(text: str, is_harmless: b
     assert (acts == []) is is_harmless
 
 
+def test_a_permission_of_a_dialect_is_named_once() -> None:
+    option = {"option_id": "allow", "name": "Allow", "kind": "allow_once"}
+    params = {"session_id": "s", "tool_call": {"id": "t"}, "options": [option]}
+    asked = {"jsonrpc": "2.0", "id": 9, "method": "session/request_permission", "params": params}
+    outcome = {"outcome": {"outcome": "selected", "option_id": "allow"}}
+    said = [
+        frame_of(asked, "agent"),
+        frame_of({"jsonrpc": "2.0", "id": 9, "result": outcome}, "client"),
+    ]
+    acts = acts_of("client", [*harmless_frames("openoxide"), *said])
+    (act,) = [each for each in acts if each.startswith("permission that allows")]
+    assert "{outcome: {outcome: selected, optionId: allow}}" in act
+
+
 def test_the_table_of_spellings_has_every_name_that_a_dialect_writes() -> None:
     """A name that a dialect alone could read would hide what it means."""
     assert WIRE_NAMES.keys() == DIALECTS.keys()
