@@ -148,6 +148,8 @@ class AgentConnection:
         self._wire = wire
         self._asked: str | None = None
         """The open request that shows whether the agent understands us."""
+        self._received = 0
+        """Frames of the agent before that request."""
         self._is_open = False
         """Whether it has responded to `initialize`."""
         self._model: str | None = None
@@ -656,14 +658,16 @@ class AgentConnection:
         is_known = self.dialect is not None or self.spec.dialect is not None
         if is_known or self._has_worked or self.version > 1 or is_official_agent(self.capabilities):
             return
-        if self.spec.framing is None:
+        # Who sends more than a refusal has understood what was asked.
+        has_understood = self.connection.received > self._received + 1
+        if self.spec.framing is None and not has_understood:
             self.pointed_dialect = pointed_dialect(problem, method)
         if may_be_dialect(problem, method) and problem.hint != LEFT_HINT:
             problem.hint = "; ".join(filter(None, [problem.hint, DIALECT_HINT]))
 
     async def _asked_first(self, method: str, params: Json) -> Json:
         """Return the result of a request that shows whether the agent understands us."""
-        self._asked = method
+        self._asked, self._received = method, self.connection.received
         try:
             answer = await self._watched(self.connection.request(method, params))
         except AcpError as problem:

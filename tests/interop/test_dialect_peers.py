@@ -77,6 +77,7 @@ def test_our_agent_names_a_client_that_sends_arrays_without_their_dialect(tmp_pa
         ("continuum", (), "is simple"),
         ("continuum", ("--dialect", "continuum"), "is simple"),
         ("acpex", (), "Refactoring complete!"),
+        ("openoxide", (), "ünï checks"),
         ("openoxide", ("--dialect", "openoxide"), "ünï checks"),
         ("batch", ("--dialect", "v2-batch"), "Hello to you."),
         ("summary", (), "Done."),

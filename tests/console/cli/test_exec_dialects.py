@@ -130,6 +130,18 @@ hear("never")
     )
 
 
+def test_an_agent_that_has_begun_to_reply_is_not_asked_again(agent: Agent, call: Call) -> None:
+    script = """
+prompt = hear_prompt()
+say("working")
+tell(id=prompt["id"], error={"code": -32602, "message": "missing content"})
+hear("never")
+"""
+    done = call("exec", "x", "--", *agent(script))
+    assert (done.code, done.out) == (exit_codes.PEER, "working\n")
+    assert "second try" not in done.err
+
+
 @pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
 def test_our_agent_recognises_our_client(call: Call, dialect: str) -> None:
     for words in [(), ("--protocol", "2")]:
