@@ -577,7 +577,9 @@ def _write_capabilities(params: Object) -> Object:
 def _read_agent_capabilities(result: Object) -> Object:
     flat = get_object(result, "agentCapabilities")
     prompts = {name: flat[name] for name in PROMPT_CAPABILITIES.values() if name in flat}
-    bridge = _BRIDGE if "mcp" in flat else ()
+    # Officially, "acp" there means the opposite direction.
+    has_bridge = "acp" in get_object(flat, "mcpCapabilities")
+    bridge = () if "mcp" not in flat else _BRIDGE if has_bridge else _BRIDGE[:1]
     if not prompts and not bridge:
         return result
     nested = move_to_meta(without(flat, *PROMPT_CAPABILITIES.values()), bridge, Continuum.name)

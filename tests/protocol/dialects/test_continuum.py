@@ -453,3 +453,13 @@ def failure(error: tuple[int, str, Json]) -> bytes:
     code, message, data = error
     members = {"code": code, "message": message} | ({} if data is None else {"data": data})
     return frame(id=1, error=members)
+
+
+def test_kinds_of_servers_that_are_official_stay_official(dialect: Continuum) -> None:
+    dialect.read(call("initialize", {"protocolVersion": 1}, id=1), "client")
+    able = FLAT | {"mcp": False, "mcpCapabilities": {"http": True, "sse": False}}
+    raw = frame(id=1, result={"protocolVersion": 1, "agentCapabilities": able})
+    (read,) = said(*dialect.read(raw, "agent").forward)
+    official = read["result"]["agentCapabilities"]
+    assert official["mcpCapabilities"] == {"http": True, "sse": False}
+    assert official["_meta"] == {"continuum": {"mcp": False}}
