@@ -38,6 +38,7 @@ from acp_console.chat.logins import (
 from acp_console.chat.prompt_blocks import PromptAbilities
 from acp_console.paths import FileWriteError
 from acp_inspector.journal import Journal
+from acp_protocol.concurrency import InterruptibleWaits
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import is_official_agent
@@ -156,10 +157,8 @@ class AgentConnection:
         """The model that each prompt names, where the dialect has a place for it."""
         self._has_worked = False
         """Whether a prompt had a response."""
-        self._waiting: list[anyio.CancelScope] = []
+        self._waits = InterruptibleWaits()
         """What waits for the agent."""
-        self._interruption: AcpError | None = None
-        """Why nothing waits for the agent any more."""
         connection.on_violation = self._note_violation
 
     @property
@@ -606,7 +605,7 @@ class AgentConnection:
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
-            return await self._unless_interrupted(asking)
+            return await self._waits.wait(asking)
         except ConnectionClosedError:
             raise await self._ending() from None
         except RequestFailedError as refusal:
@@ -617,19 +616,6 @@ class AgentConnection:
             hint = login_hint(self.spec, self.logins)
             raise SignInRequiredError(refusal, self._described_logins(), hint) from None
 
-    async def _unless_interrupted(self, asking: Awaitable[_Result]) -> _Result:
-        """Return the result; raise if the agent shows that it will not come."""
-        results: list[_Result] = []
-        with anyio.CancelScope() as scope:
-            self._waiting.append(scope)
-            try:
-                results.append(await asking)
-            finally:
-                self._waiting.remove(scope)
-        if scope.cancel_called and self._interruption is not None:
-            raise self._interruption
-        return results[0]
-
     def _note_violation(self, violation: ProtocolViolation) -> None:
         if violation.is_batch:
             # It may hold what is awaited.
@@ -639,9 +625,7 @@ class AgentConnection:
             problem = RemoteProtocolError(f"{self.title} {WRITES_HEADERS}")
         else:
             return
-        self._interruption = problem
-        for scope in self._waiting:
-            scope.cancel()
+        self._waits.interrupt(problem)
 
     @property
     def framing(self) -> Framing | None:

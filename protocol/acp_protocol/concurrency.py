@@ -1,9 +1,14 @@
-"""Background tasks that end with a block."""
+"""Background tasks that end with a block, and waits that can be interrupted."""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable
+from typing import TypeVar
+
 import anyio
 from anyio.abc import TaskGroup
+
+Result = TypeVar("Result")
 
 
 class BackgroundTasks:
@@ -23,3 +28,33 @@ class BackgroundTasks:
     async def __aexit__(self, *_: object) -> None:
         self._group.cancel_scope.cancel()
         await self._group.__aexit__(None, None, None)
+
+
+class InterruptibleWaits:
+    """Waits that end with an error as soon as it is known that what they wait for will not come.
+
+    A wait takes no task of its own: whoever waits goes on in the same turn of the loop as without.
+    """
+
+    def __init__(self) -> None:
+        self._scopes: list[anyio.CancelScope] = []
+        self._reason: Exception | None = None
+
+    async def wait(self, awaited: Awaitable[Result]) -> Result:
+        """Return the result; raise the reason of `interrupt` if that is called meanwhile."""
+        results: list[Result] = []
+        with anyio.CancelScope() as scope:
+            self._scopes.append(scope)
+            try:
+                results.append(await awaited)
+            finally:
+                self._scopes.remove(scope)
+        if scope.cancel_called and self._reason is not None:
+            raise self._reason
+        return results[0]
+
+    def interrupt(self, reason: Exception) -> None:
+        """End all that waits now."""
+        self._reason = reason
+        for scope in self._scopes:
+            scope.cancel()

@@ -29,9 +29,11 @@ from acp_protocol.client_duties import (
     read_file,
     write_file,
 )
+from acp_protocol.concurrency import InterruptibleWaits
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
     AgentExitedError,
@@ -60,6 +62,8 @@ from acp_protocol.transport.stdio import StreamTransport
 from acp_protocol.turns import TurnTracker
 from acp_protocol.version import VERSION
 
+SENDS_BATCHES: Final = "the agent sends arrays of messages (batches), which ACP does not have"
+BATCHES_HINT: Final = "the dialect v2-batch has them"
 REQUEST_TIMEOUT: Final = 30.0
 """Seconds that an agent has for a response, a whole turn included."""
 CAPABILITIES: Final[dict[str, Json]] = {
@@ -152,6 +156,8 @@ class LiveAgent:
         """The result of `initialize`: `agentInfo`, `agentCapabilities`, `authMethods`."""
         self.session_id: str | None = None
         """The session that was opened last."""
+        self._waits = InterruptibleWaits()
+        connection.on_violation = self._note_violation
 
     async def initialize(self, protocol: int = 1, **params: Any) -> dict[str, Any]:
         """Return the result of `initialize`; `params` are added to the usual ones.
@@ -169,8 +175,6 @@ class LiveAgent:
             known = "1" if protocol == 1 else f"1 to {protocol}"
             raise RemoteProtocolError(f"the agent chose protocol version {version!r}, not {known}")
         self.version, self.initialized = version, result
-        if version == 1:
-            self._connection.disallow_batches()
         return result
 
     async def new_session(self, **params: Any) -> str:
@@ -269,15 +273,20 @@ class LiveAgent:
 
     async def _watched(self, action: Awaitable[_Result]) -> _Result:
         try:
-            return await action
+            return await self._waits.wait(action)
         except ConnectionClosedError:
             code: int | None = None
             with anyio.move_on_after(1):
                 code = await self._child.wait()
             error = AgentExitedError(code, self._child.stderr_tail())
-        except OperationTimeoutError as problem:
+        except (OperationTimeoutError, RemoteProtocolError) as problem:
             error = problem
         raise self._with_stderr(error)
+
+    def _note_violation(self, violation: ProtocolViolation) -> None:
+        if violation.is_batch:
+            # It may hold what is awaited.
+            self._waits.interrupt(RemoteProtocolError(SENDS_BATCHES, hint=BATCHES_HINT))
 
     def _with_stderr(self, error: AcpError) -> AcpError:
         for line in self._child.stderr_tail():

@@ -86,3 +86,36 @@ def test_what_a_recorder_left_out_is_told_as_it_counted_it() -> None:
         "the recorder left out 3 entries with 1000 bytes of agent: the disk is full",
         "the recorder left out some entries",
     ]
+
+
+ARRAYS = """
+first = hear("initialize")
+respond(first, protocolVersion=2, info={"name": "t", "version": "1"}, capabilities={"session": {}})
+respond(hear("session/new"), sessionId="live")
+respond(hear("session/prompt"), messageId="m1")
+chunk = {"sessionUpdate": "agent_message_chunk", "messageId": "m2",
+         "content": {"type": "text", "text": "hi there"}}
+idle = {"sessionUpdate": "state_update", "state": "idle", "stopReason": "end_turn"}
+array = [{"jsonrpc": "2.0", "method": "session/update",
+          "params": {"sessionId": "live", "update": each}} for each in (chunk, idle)]
+sys.stdout.write(json.dumps(array) + "\\n")
+sys.stdout.flush()
+hear("never")
+"""
+
+
+@pytest.mark.parametrize("dialect", [None, "v2-batch"])
+def test_arrays_are_named_or_read_in_the_dialect_that_has_them(
+    tmp_path: Path, dialect: str | None
+) -> None:
+    live = AcpAgent(agent(ARRAYS), tmp_path, 20, dialect=dialect)
+    try:
+        live.start(protocol=2)
+        live.new_session()
+        if dialect is None:
+            with pytest.raises(RemoteProtocolError, match="sends arrays of messages"):
+                live.prompt("x")
+        else:
+            assert live.prompt("x").text == "hi there"
+    finally:
+        live.close()
