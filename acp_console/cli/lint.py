@@ -192,8 +192,6 @@ def _renamed(issue: Issue) -> Issue:
 
 def _report_notes(linted: Mapping[str, _Linted]) -> None:
     for file, each in linted.items():
-        if each.report.is_joined:
-            say(f"{file}: frames were joined by Content-Length; #n is the line where one begins")
         for name in sorted(each.report.dialects):
             if name == BATCHES:
                 warn(f"{file} looks like the dialect {name}; use --dialect {name}")

@@ -12,7 +12,6 @@ from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Finding, Linter
-from acp_inspector.messages import joined
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_lines
 from acp_inspector.session.exchanges import Exchanges
@@ -96,7 +95,7 @@ class Selection:
         return found
 
     def _entries(self) -> Iterator[Entry]:
-        for row in joined(read_lines(self._file)):
+        for row in read_lines(self._file):
             if isinstance(row, Frame | StderrChunk | JournalEvent):
                 self._last = row.seq
                 yield row

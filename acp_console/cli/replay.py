@@ -32,7 +32,6 @@ from acp_inspector.compare.steps import Level
 from acp_inspector.journal import Journal
 from acp_inspector.replay.acts import count_prompts
 from acp_inspector.replay.client_player import STEP_TIMEOUT, PlayLimits
-from acp_inspector.replay.parts import joined_frames
 from acp_inspector.replay.trust import project_trust, recorded_acts
 from acp_protocol.host.sanitize import escape_controls
 
@@ -139,7 +138,7 @@ def command(
     forwards = on_miss == "forward"
     check_options(cwd, allow, output, learns=learn, forwards=forwards)
     recording = read_whole(file)
-    frames = joined_frames(recording)
+    frames = recording.frames
     prompts = count_prompts(frames)
     for line in [
         *recorded_acts(recording, "client", frames),

@@ -1,6 +1,6 @@
 """The decoded view of a frame, which all code above the journal reads instead of its bytes.
 
-`joined` makes whole frames of the lines of a recording. A `Decoder` takes the frames of one
+A `Decoder` takes the frames of one
 connection in order and knows its dialect; a `DecodedFrame` is parsed once, when the first of its
 properties needs it. It has two readings:
 
@@ -21,11 +21,11 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Final, Literal, TypeAlias, TypeVar, cast
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.journal import Frame
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
-from acp_protocol.framing import AutoFramer, Side, WireFrame
+from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
     Batch,
@@ -47,7 +47,6 @@ from acp_protocol.jsonrpc import (
 if TYPE_CHECKING:
     from acp_protocol.dialects.base import Dialect
 
-_Other = TypeVar("_Other")
 FrameKind: TypeAlias = Literal["request", "notification", "result", "error", "batch", "malformed"]
 
 _KINDS: Final[dict[type[Message], FrameKind]] = {
@@ -322,123 +321,6 @@ class Decoder:
             self._earlier.clear()
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
-
-
-class FrameJoiner:
-    """Joins frames with Content-Length headers, which a recording splits into lines.
-
-    The last bytes of a frame are recorded with the header of the next one, long after they arrived.
-    So a joined frame takes the position of its own header, and later entries wait for it.
-
-    Source: Language Server Protocol, "Base Protocol"; OpenOxide, "Local Transport".
-    """
-
-    def __init__(self) -> None:
-        self.has_joined = False
-        """Whether a side wrote lengths before its frames."""
-        self._streams = _opened()
-        self._begun: int | None = None
-        """The first frame that is not complete yet."""
-        self._waiting: list[Entry] = []
-        """The entries after it."""
-
-    def feed(self, entry: Entry) -> list[Entry]:
-        """Add the next entry; return the entries that are now complete."""
-        if isinstance(entry, Frame):
-            stream = self._streams[entry.side]
-            whole = stream.take(entry)
-            self.has_joined = self.has_joined or stream.framing == "headers"
-            return self._due(whole)
-        is_next = isinstance(entry, JournalEvent) and entry.begins_connection
-        before = self.finish() if is_next else []
-        return before + self._due([entry])
-
-    def finish(self) -> list[Entry]:
-        """Return the waiting entries, including incomplete frames."""
-        cut = [each for stream in self._streams.values() for each in stream.rest()]
-        self._streams = _opened()
-        return self._due(cut)
-
-    def _due(self, new: list[Entry]) -> list[Entry]:
-        """Return what waits no longer, of the new entries too."""
-        before, firsts = self._begun, [each.first for each in self._streams.values()]
-        begun = self._begun = min((each.seq for each in firsts if each is not None), default=None)
-        if before == begun is None:
-            return new
-        if begun is not None and (before == begun or not self._waiting):
-            # Most entries go on waiting: to look at all of them each time would be slow.
-            self._waiting += (each for each in new if each.seq >= begun)
-            return [each for each in new if each.seq < begun]
-        self._waiting += new
-        due = [each for each in self._waiting if begun is None or each.seq < begun]
-        self._waiting = [each for each in self._waiting if begun is not None and each.seq >= begun]
-        return sorted(due, key=lambda each: each.seq)
-
-
-def joined(rows: Iterable[Entry | _Other]) -> Iterator[Entry | _Other]:
-    """Yield the rows of a recording, with joined frames; rows that are no entries do not wait."""
-    joining = FrameJoiner()
-    for row in rows:
-        if isinstance(row, Frame | StderrChunk | JournalEvent):
-            yield from joining.feed(row)
-        else:
-            yield row
-    yield from joining.finish()
-
-
-class _Stream:
-    """The output of one side."""
-
-    def __init__(self) -> None:
-        self._framer: AutoFramer | None = AutoFramer()
-        """None once its frames are known to be whole, or lengths to be invalid."""
-        self.framing = self._framer.framing
-        self._begun: list[Frame] = []
-        """The lines of the incomplete frame."""
-
-    @property
-    def first(self) -> Frame | None:
-        """The first line of the incomplete frame."""
-        return self._begun[0] if self._begun else None
-
-    def take(self, line: Frame) -> list[Entry]:
-        """Return the frames that a line completes."""
-        if line.header and self.framing is None:
-            self._framer, self.framing = None, "headers"
-        if self._framer is None:
-            return [line]
-        frames = self._framer.split(line.wire)
-        self.framing = self._framer.framing
-        if self.framing != "headers":
-            self._framer = None if self.framing else self._framer
-            return [line]
-        self._begun.append(line)
-        whole: list[Entry] = []
-        for frame in frames:
-            whole.append(_frame(self._begun[0], frame))
-            self._begun = [line]
-        if self._framer.problem is not None:
-            left = [*self._begun] if not frames else self.rest()
-            self._begun, self._framer = [], None
-            return [*whole, *left]
-        if self._framer.is_between:
-            self._begun.clear()
-        return whole
-
-    def rest(self) -> list[Entry]:
-        """Return the incomplete frame at the end."""
-        first, self._begun = self.first, []
-        if first is None or self._framer is None:
-            return []
-        return [_frame(first, WireFrame(b"", self._framer.rest(), b""))]
-
-
-def _opened() -> dict[Side, _Stream]:
-    return {"client": _Stream(), "agent": _Stream()}
-
-
-def _frame(first: Frame, frame: WireFrame) -> Frame:
-    return Frame(first.seq, first.time, first.side, frame.data, frame.ending, frame.header)
 
 
 _UNREAD: Final[Json] = object()

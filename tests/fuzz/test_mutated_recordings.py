@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.messages import joined
+from acp_inspector.recording.joining import joined
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.events import (

@@ -28,7 +28,6 @@ from acp_inspector.compare.tolerances import STRICT, TOLERANCES, ToleranceName, 
 from acp_inspector.compare.values import Templates
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
 from acp_inspector.jsonpath import JSONPath
-from acp_inspector.messages import joined
 from acp_inspector.session.exchanges import PairedMessage
 from acp_inspector.session.fold import Sessions
 from acp_inspector.views.annotations import FrameNotes
@@ -164,7 +163,7 @@ def _read(
         before = SessionModel()
         before.read(entries)
         exchanges = before.exchanges
-    for entry in joined(entries):
+    for entry in entries:
         work.advance()
         frame = model.apply(entry)
         if isinstance(frame, JournalEvent) and frame.begins_connection:

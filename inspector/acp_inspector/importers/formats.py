@@ -13,9 +13,11 @@ from acp_inspector.importers.json_exports import is_devtools, is_zed, read_devto
 from acp_inspector.importers.line_logs import (
     is_capture,
     is_conductor,
+    is_framed,
     is_plain,
     read_capture,
     read_conductor,
+    read_framed,
     read_plain,
 )
 from acp_inspector.importers.model import Item
@@ -82,6 +84,14 @@ FORMATS: Final[tuple[Format, ...]] = (
         read_har,
         "1970",
         ("the times of messages on streams are guessed from the requests around them",),
+    ),
+    Format(
+        "content-length",
+        "messages with Content-Length headers, and nothing else",
+        is_framed,
+        read_framed,
+        "none",
+        (_SIDES, _NO_TIMES),
     ),
     Format(
         "log",

@@ -25,6 +25,7 @@ from acp_inspector.importers.model import (
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.compression import DecompressedFile, open_whole
 from acp_inspector.recording.format import BOM, Header, RecordingError, new_header
+from acp_inspector.recording.joining import joined
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_protocol.errors import describe_os_error
 
@@ -86,7 +87,7 @@ def import_file(
     if encoding is not None:
         head = head.decode(encoding, errors="ignore").encode(errors="surrogatepass")
     chosen = _format(source, head, format_name)
-    with open_whole(source) as opened, _as_utf8(opened, encoding) as file:
+    with open_whole(source, is_joined=False) as opened, _as_utf8(opened, encoding) as file:
         if target.exists() and target.samefile(source):
             raise RecordingError(f"{target} is what is imported; choose another name")
         result = ImportResult(chosen)
@@ -96,7 +97,7 @@ def import_file(
         header = _header(source, chosen, began if began and began >= _FIRST_DATE else None)
         with atomic_replacement(target, overwrite=overwrite) as part:
             writer = RecordingWriter(part, header)
-            entries = _entries(chain(first, items), began or 0.0)
+            entries = _numbered(joined(_entries(chain(first, items), began or 0.0)), result)
             with closing(writer):
                 while not writer.failure and (batch := list(islice(entries, _BATCH))):
                     writer.write(batch)
@@ -111,7 +112,7 @@ def import_file(
 
 def _read_head(source: Path) -> bytes:
     try:
-        with DecompressedFile(source) as stream:
+        with DecompressedFile(source, is_joined=False) as stream:
             head = stream.file.read(HEAD_BYTES)
     except OSError as problem:
         raise RecordingError(f"cannot read {source}: {describe_os_error(problem)}") from None
@@ -164,7 +165,6 @@ def _counted(items: Iterator[Item], result: ImportResult) -> Iterator[Kept]:
                 result.skipped[why] += 1
                 continue
             case FrameItem(guess=guess, is_broken=is_broken):
-                result.counts["frames"] += 1
                 result.has_messages |= not is_broken
                 result.counts["broken"] += is_broken
                 if guess:
@@ -196,6 +196,13 @@ def _header(source: Path, chosen: Format, began: float | None) -> Header:
     )
 
 
+def _numbered(entries: Iterator[Entry], result: ImportResult) -> Iterator[Entry]:
+    """Yield entries with numbers from 1, and count the frames."""
+    for n, entry in enumerate(entries, start=1):
+        result.counts["frames"] += isinstance(entry, Frame)
+        yield entry if entry.seq == n else replace(entry, seq=n)
+
+
 def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
     """Yield the entries; one without a time gets that of the entry before."""
     at = 0.0
@@ -203,8 +210,8 @@ def _entries(items: Iterator[Kept], began: float) -> Iterator[Entry]:
         if item.at is not None:
             at = max(item.at - began, 0.0)
         match item:
-            case FrameItem(side=side, raw=raw, end=end):
-                yield Frame(n, at, side, raw, end)
+            case FrameItem(side=side, raw=raw, end=end, header=header):
+                yield Frame(n, at, side, raw, end, header)
             case StderrItem(text=text):
                 yield StderrChunk(n, at, text)
             case NoteItem(text=text):

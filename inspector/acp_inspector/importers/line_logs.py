@@ -26,7 +26,7 @@ from acp_inspector.importers.model import (
 )
 from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
-from acp_protocol.framing import Side, opposite, split_ending
+from acp_protocol.framing import AutoFramer, Side, WireFrame, opposite, split_ending
 from acp_protocol.jsonrpc import (
     ENVELOPE,
     Batch,
@@ -177,6 +177,39 @@ def read_plain(file: BinaryIO) -> Iterator[Item]:
         end = b"\n" if endings == {True} and end else end
         side, guess = sides.side(raw)
         yield FrameItem(side, raw, end, guess=guess, is_broken=guess == NOISE)
+
+
+# Messages with lengths
+#
+# Messages with Content-Length headers, with nothing between them: the stream of one side, or of
+# both if each write is whole.
+#
+# Source: Language Server Protocol, "Base Protocol".
+
+_PIECE_BYTES: Final = 1 << 16
+
+
+def is_framed(head: bytes) -> bool:
+    """Return whether the first bytes are a header with a length."""
+    framer = AutoFramer()
+    return any(frame.header for frame in framer.split(head)) and framer.framing == "headers"
+
+
+def read_framed(file: BinaryIO) -> Iterator[Item]:
+    """Yield a frame for each message, with its header; its side is guessed."""
+    sides, framer = SideGuesser(), AutoFramer()
+
+    def item(frame: WireFrame) -> FrameItem:
+        side, guess = sides.side(frame.data)
+        is_broken = guess == NOISE
+        return FrameItem(
+            side, frame.data, frame.ending, guess=guess, is_broken=is_broken, header=frame.header
+        )
+
+    while piece := file.read(_PIECE_BYTES):
+        yield from map(item, framer.split(piece))
+    if rest := framer.rest():
+        yield item(WireFrame(b"", rest, b""))
 
 
 # Captures

@@ -28,6 +28,8 @@ class FrameItem:
     """What was guessed about it, if anything."""
     is_broken: bool = False
     """Whether it is not a message."""
+    header: bytes = b""
+    """The header with its length, if it has one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.messages import DecodedFrame, Decoder, FrameJoiner
+from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.recording.format import Header
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
@@ -70,8 +70,6 @@ class LintReport:
     dialects: set[str] = field(default_factory=set[str])
     """Dialects that were recognised although none was selected. It was checked in them, but for
     `v2-batch`, which is no translation."""
-    is_joined: bool = False
-    """Whether lines were joined to frames by Content-Length."""
     exercised: set[str] = field(default_factory=set[str])
     """Rules that had something to check."""
     applicable: frozenset[str] = frozenset()
@@ -141,7 +139,6 @@ class Linter:
         self._limit = limit
         self._hides = hides
         self._kept: Counter[str] = Counter()
-        self._joiner = FrameJoiner()
         self._spoken: set[str | None] = set()
         """The dialects of the connections so far."""
         self.report = LintReport()
@@ -200,9 +197,7 @@ class Linter:
                 self._named = named
             self._begin()
             return ()
-        whole = self._joiner.feed(row)
-        self.report.is_joined = self._joiner.has_joined
-        return tuple(found for each in whole for found in self._feed_entry(each))
+        return self._feed_entry(row)
 
     def _feed_entry(self, entry: Entry) -> tuple[Finding, ...]:
         is_next = isinstance(entry, JournalEvent) and entry.begins_connection
@@ -253,8 +248,7 @@ class Linter:
     def finish(self) -> tuple[Finding, ...]:
         """Check for missing messages at the end of the recording; return the new findings."""
         self.outdated = ()
-        left = self._joiner.finish()
-        return (*(found for each in left for found in self._feed_entry(each)), *self._end())
+        return self._end()
 
     def _end(self) -> tuple[Finding, ...]:
         code = self._exit.data.get("code") if self._exit is not None else None

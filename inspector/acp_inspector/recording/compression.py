@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import gzip
 import io
+import os
 import sys
 import zlib
 from collections.abc import Generator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import BinaryIO, ClassVar, Final, Self
 
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.joining import BEGIN, holds_lines, joined_lines
+from acp_inspector.recording.lines import stream_lines
 from acp_inspector.recording.recovery import Unwritten, read_unwritten
 from acp_protocol.errors import describe_os_error
 
@@ -44,8 +48,10 @@ class DecompressedFile:
     max_ratio: ClassVar[int | None] = MAX_RATIO
     """The limit of this process; None for none."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, is_joined: bool = True) -> None:
         """Open the file, with what a killed proxy had not written at its end.
+
+        With `is_joined`, the frames of an earlier recording that holds them as lines are joined.
 
         Raises:
             OSError: the file cannot be opened or read.
@@ -56,11 +62,17 @@ class DecompressedFile:
         self.source: io.BufferedReader = path.open("rb")
         """The file itself."""
         self._decompressed: _Decompressed | None = None
+        self._problem: str | None = None
         self.file: BinaryIO = self.source
         """Reads the decompressed bytes."""
         if self.unwritten is not None:
             self.file = io.BufferedReader(_Continued(self.source, self.unwritten), OUTPUT)
-            return
+        else:
+            self._decompress(path)
+        if is_joined and holds_lines(self._begin()):
+            self._join()
+
+    def _decompress(self, path: Path) -> None:
         try:
             magic = self.source.peek(len(_ZSTD))[: len(_ZSTD)]
             if magic.startswith(_GZIP):
@@ -90,6 +102,22 @@ class DecompressedFile:
         size = path.stat().st_size
         return inf if self.max_ratio is None else max(FREE, self.max_ratio * size)
 
+    def _begin(self) -> bytes:
+        if self._decompressed is not None:
+            return self._decompressed.ahead(BEGIN)
+        return os.pread(self.source.fileno(), BEGIN, 0)
+
+    def _join(self) -> None:
+        """Put a copy with joined frames in the place of the file."""
+        with TemporaryFile(buffering=OUTPUT) as copy:
+            copy.writelines(joined_lines(stream_lines(self.file)))
+            copy.flush()
+            self._problem = self.problem
+            self.close()
+            self.source = open(os.dup(copy.fileno()), "rb")  # noqa: PTH123, SIM115 - a descriptor
+        self.source.seek(0)
+        self.file, self.unwritten, self._decompressed = self.source, None, None
+
     @property
     def is_compressed(self) -> bool:
         return self._decompressed is not None
@@ -97,7 +125,7 @@ class DecompressedFile:
     @property
     def problem(self) -> str | None:
         """Why the data ends too early; known only once it is read to the end."""
-        return self._decompressed.problem if self._decompressed else None
+        return self._decompressed.problem if self._decompressed else self._problem
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""
@@ -134,14 +162,14 @@ class _Continued(io.RawIOBase):
 
 
 @contextmanager
-def open_whole(path: Path) -> Generator[BinaryIO]:
-    """Open a file, compressed or not, to read all of it.
+def open_whole(path: Path, *, is_joined: bool = True) -> Generator[BinaryIO]:
+    """Open a file, compressed or not, to read all of it; see `DecompressedFile`.
 
     Raises:
         RecordingError: it cannot be read, or, after the block, not to its end.
     """
     try:
-        with DecompressedFile(path) as stream:
+        with DecompressedFile(path, is_joined=is_joined) as stream:
             yield stream.file
             problem = stream.problem
     except OSError as error:
@@ -160,25 +188,41 @@ class _Decompressed(io.RawIOBase):
         self._inner = inner
         self._left = max_size
         self._errors = errors
+        self._ahead = b""
+        """Bytes that were looked at and not read yet."""
         self.problem: str | None = None
+
+    def ahead(self, size: int) -> bytes:
+        """Return about the next `size` bytes, which are read later."""
+        while len(self._ahead) < size and (piece := self._decompress(_STEP)):
+            self._ahead += piece
+        return self._ahead
 
     def readable(self) -> bool:
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] - BufferedReader gives this
+        if self._ahead:
+            piece, self._ahead = self._ahead[: len(buffer)], self._ahead[len(buffer) :]
+        else:
+            piece = self._decompress(min(len(buffer), _STEP))
+        buffer[: len(piece)] = piece
+        return len(piece)
+
+    def _decompress(self, size: int) -> bytes:
+        """Return the next bytes, at most `size`; nothing at the end."""
         if self.problem is not None:
-            return 0
+            return b""
         try:
-            piece = self._inner.read1(min(len(buffer), _STEP))
+            piece = self._inner.read1(size)
         except EOFError:
             self.problem = TRUNCATED
-            return 0
+            return b""
         except self._errors:
             self.problem = CORRUPT
-            return 0
+            return b""
         self._left -= len(piece)
         if self._left < 0:
             self.problem = TOO_LARGE.format(DecompressedFile.max_ratio)
-            return 0
-        buffer[: len(piece)] = piece
-        return len(piece)
+            return b""
+        return piece

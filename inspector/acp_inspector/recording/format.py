@@ -27,7 +27,7 @@ from typing import Any, Final, NamedTuple, Protocol, TypeAlias
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_protocol import jsonrpc
 from acp_protocol.errors import AcpError
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, with_length
 from acp_protocol.json_values import as_list, as_object, as_string, as_text
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -344,6 +344,7 @@ class JsonMember(NamedTuple):
 
 _DECODER: Final = json.JSONDecoder()
 _SPACE: Final = re.compile(r"[ \t\r]*")
+_HEAD_MEMBER: Final = re.compile(r'"head(?:_b64)?"\s*:')
 
 
 def members_of(line: str) -> dict[str, JsonMember]:
@@ -373,6 +374,20 @@ def members_of(line: str) -> dict[str, JsonMember]:
     if _skip(line, at + 1) != len(line):
         raise ValueError("trailing data")
     return members
+
+
+def with_right_length(line: str) -> str:
+    """Return a line in which the header of a frame, if it has one, has the length of the frame."""
+    if not _HEAD_MEMBER.search(line):
+        return line
+    frame = decode_line(line.removesuffix("\n").encode(errors="surrogateescape"))
+    header = with_length(frame.header, len(frame.data)) if isinstance(frame, Frame) else b""
+    if not isinstance(frame, Frame) or header == frame.header:
+        return line
+    members = members_of(line.removesuffix("\n"))
+    key, old = next((key, members[key]) for key in ("head", "head_b64") if key in members)
+    text = header.decode() if key == "head" else base64.b64encode(header).decode()
+    return f"{line[: old.start]}{jsonrpc.encode(text).decode()}{line[old.end :]}"
 
 
 def _skip(line: str, at: int) -> int:

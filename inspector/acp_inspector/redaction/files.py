@@ -22,6 +22,7 @@ from acp_inspector.recording.format import (
     decode_line,
     header_error,
     members_of,
+    with_right_length,
 )
 from acp_inspector.recording.lines import MAX_LINE, SkippedLine, stream_lines
 from acp_inspector.recording.reader import LINE_TOO_LONG, read_header
@@ -156,7 +157,7 @@ def find_secrets(
                 cut = redact_text(match.text, detector, placeholders)[0]
                 yield _leftover(match.parts[0][0], cut, match.match, placeholders)
 
-    with open_whole(path) as lines:
+    with open_whole(path, is_joined=False) as lines:
         skipped = 0
         for number, line in enumerate(stream_lines(lines, max_line), start=1):
             if isinstance(line, SkippedLine):
@@ -254,6 +255,8 @@ def _copy(
                 last = cut.start
         text = text[:last] + "".join(reversed(pieces))
         text = redact_text(text, detector, placeholders)[0]
+        if text != line.decode(errors=_ERRORS):
+            text = with_right_length(text)
         if number == 1:
             text = stamp_header(text, applied)
         written = text.encode(errors=_ERRORS)

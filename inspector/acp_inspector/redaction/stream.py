@@ -24,6 +24,7 @@ from acp_inspector.recording.format import (
     decode_line,
     encode_entry,
     encode_header,
+    with_right_length,
 )
 from acp_inspector.recording.rotation import part_paths
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch, is_worth_redacting
@@ -83,7 +84,7 @@ class EntryRedactor:
         cut = self._redact(line)
         if cut == line:
             return entry
-        found = decode_line(cut[:-1].encode())
+        found = decode_line(with_right_length(cut)[:-1].encode())
         if not isinstance(found, type(entry)):
             raise TypeError("what is left is no entry of its kind")
         return found

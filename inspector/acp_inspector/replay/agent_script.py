@@ -14,7 +14,7 @@ from typing import Final
 
 from acp_inspector.compare.likeness import Content, content
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import DecodedFrame, joined
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.events import (
     RequestSent,
     SessionEvent,
@@ -127,7 +127,7 @@ class AgentScript:
 
     def __init__(self, entries: Sequence[Entry], *, is_complete: bool = True) -> None:
         """Read a connection; `is_complete`: nothing is missing at its end."""
-        self.entries: list[Entry] = list(joined(entries))
+        self.entries: list[Entry] = list(entries)
         self.cues: list[Cue] = []
         """All messages of the client."""
         self.opening: list[ScriptLine] = []

@@ -33,7 +33,7 @@ from acp_inspector.replay.counterparts import Counterparts
 from acp_inspector.replay.directories import ReplayDirectories
 from acp_inspector.replay.judge import Judge
 from acp_inspector.replay.missing_files import missing_files, missing_files_note
-from acp_inspector.replay.parts import connections, gaps, recorded_dialect, whole_frames
+from acp_inspector.replay.parts import connections, framing_of, gaps, recorded_dialect
 from acp_inspector.replay.result import ReplayResult, emptiness
 from acp_inspector.replay.trust import (
     UNTRUSTED,
@@ -69,6 +69,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS
 from acp_protocol.transport import Transport
+from acp_protocol.transport.base import frame_received, frame_to_send
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import StreamTransport
 
@@ -204,8 +205,7 @@ async def play_as_client(
         UntrustedRecordingError: it would act, and is not trusted; nothing was started.
         AgentStartError: the command could not be started.
     """
-    entries, framing = whole_frames(recording)
-    frames = [entry for entry in entries if isinstance(entry, Frame)]
+    entries, frames, framing = recording.entries, recording.frames, framing_of(recording)
     is_redacted = bool(recording.header.redacted) and any(
         _PLACEHOLDER.search(frame.data) for frame in frames
     )
@@ -567,7 +567,7 @@ class RecordingPlayer:
             raise ReplayStoppedError(f"{unsent}: {_ACTS}")
         with anyio.move_on_after(self._limits.timeout) as scope:
             async with self._sending:
-                frame = self._journal.line("client", line)
+                frame = self._journal.wire("client", frame_to_send(self._transport, line))
                 self._sent[frame.seq] = step.frame.seq
                 self._run.apply(frame)
                 self._carry_out_write(line)
@@ -650,7 +650,7 @@ class RecordingPlayer:
             await self._has_read_all.wait()
 
     def _receive(self, line: bytes) -> None:
-        frame = self._journal.line("agent", line)
+        frame = self._journal.wire("agent", frame_received(self._transport, line))
         if self._judge is not None:
             self._judge.judge([frame])
         self._frames += 1
@@ -779,7 +779,8 @@ class RecordingPlayer:
             line = encode_error(request.id, INTERNAL_ERROR, "the client needed too long")
         with suppress(ConnectionClosedError):
             async with self._sending:
-                self._run.apply(self._journal.line("client", line))
+                frame = frame_to_send(self._transport, line)
+                self._run.apply(self._journal.wire("client", frame))
                 await self._transport.send(line)
         if after is not None:
             await after()

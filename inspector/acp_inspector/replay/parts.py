@@ -1,4 +1,4 @@
-"""The connections of a recording, with whole frames, and what the recording lacks."""
+"""The connections of a recording, their framing, and what the recording lacks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder, FrameJoiner, joined
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import Recording
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.framing import Framing
@@ -16,32 +16,20 @@ from acp_protocol.json_values import get_int, get_text
 _WIDTH: Final = 200
 
 
-def whole_frames(recording: Recording) -> tuple[tuple[Entry, ...], Framing]:
-    """Return the entries, with frames that have Content-Length headers joined, and the framing.
-
-    A recording keeps such a stream as the lines that it has.
-    """
-    joiner = FrameJoiner()
-    entries = [each for entry in recording.entries for each in joiner.feed(entry)]
-    entries += joiner.finish()
-    if joiner.has_joined:
-        return tuple(entries), "headers"
+def framing_of(recording: Recording) -> Framing:
+    """Return how a client separates the frames of a recording."""
+    if any(frame.header for frame in recording.frames):
+        return "headers"
     name = recorded_dialect(recording)
-    return recording.entries, "lines" if name is None else open_dialect(name, "").framing
+    return "lines" if name is None else open_dialect(name, "").framing
 
 
 def recorded_dialect(recording: Recording) -> str | None:
     """Return the dialect of a recording; None for the published protocol."""
     decoder = Decoder()
-    for entry in joined(recording.entries):
-        if isinstance(entry, Frame):
-            decoder.decode(entry)
+    for frame in recording.frames:
+        decoder.decode(frame)
     return decoder.dialect
-
-
-def joined_frames(recording: Recording) -> list[Frame]:
-    """Return the frames of `whole_frames`, as they are played."""
-    return [each for each in whole_frames(recording)[0] if isinstance(each, Frame)]
 
 
 def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
@@ -61,15 +49,19 @@ def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
 def gaps(recording: Recording) -> list[str]:
     """Return a sentence for each thing that the recording lacks."""
     found = [f"line {line.line} of the file: {line.reason}" for line in recording.bad_lines]
-    before = 0
+    before = joined = 0
     for entry in recording.entries:
         is_dropped = isinstance(entry, JournalEvent) and entry.name == "dropped"
-        if entry.seq > before + 1 and not is_dropped:
+        if entry.seq > before + 1 and not is_dropped and entry.seq - before - 1 <= joined:
+            # These were lines of frames that are joined.
+            joined -= entry.seq - before - 1
+        elif entry.seq > before + 1 and not is_dropped:
             missing = (
                 f"{before + 1} to {entry.seq - 1}" if entry.seq > before + 2 else f"{before + 1}"
             )
             found.append(f"number {missing} is missing in the recording")
         before = entry.seq
+        joined += entry.wire.count(b"\n") if isinstance(entry, Frame) and entry.header else 0
         if isinstance(entry, JournalEvent) and is_dropped:
             found.append(_dropped(entry))
     return found

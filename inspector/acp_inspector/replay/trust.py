@@ -23,7 +23,6 @@ from acp_inspector.recording.format import SUFFIX, RecordingError
 from acp_inspector.recording.origin import is_our_recording
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.acts import acts_of
-from acp_inspector.replay.parts import joined_frames
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.host.state import AGENT_HOME, AGENT_PREFIX
@@ -127,7 +126,7 @@ def recorded_acts(
 ) -> list[str]:
     """Return what one side of a recording would have the other do, safe to show."""
     if frames is None:
-        frames = joined_frames(recording)
+        frames = recording.frames
     names = [*as_object(recording.header.meta.get("files")), *_files_beside(recording)]
     return [*acts_of(side, frames), *(_risky_files(names) if has_files else [])]
 

@@ -12,7 +12,6 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeAlias
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import joined
 from acp_inspector.session.conversation import (
     Conversation,
     ConversationChange,
@@ -97,8 +96,8 @@ class Conversations:
         return self.sessions[session_id]
 
     def read(self, entries: Iterable[Entry], edits: Edits | None = None) -> None:
-        """Apply the entries of a recording, its frames joined, and as they were sent."""
-        for entry in joined(entries):
+        """Apply the entries of a recording, its frames as they were sent."""
+        for entry in entries:
             if isinstance(entry, Frame):
                 edit = None if edits is None else edits.of(entry.seq)
                 self.apply(entry if edit is None else edit.sent(entry), edit=edit)

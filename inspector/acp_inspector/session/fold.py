@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder, joined
+from acp_inspector.messages import Decoder
 from acp_inspector.session.events import (
     UPDATES,
     Malformed,
@@ -129,8 +129,8 @@ class Sessions:
         return events
 
     def read(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, list[SessionEvent]]]:
-        """Read the entries of a recording; yield each, frames joined, with its events."""
-        for entry in joined(entries):
+        """Read the entries of a recording; yield each with its events."""
+        for entry in entries:
             if isinstance(entry, JournalEvent) and entry.begins_connection:
                 self.restart(entry.seq, entry.time)
             yield entry, self.feed(entry) if isinstance(entry, Frame) else []

@@ -21,7 +21,6 @@ from acp_inspector.journal import Journal, StderrChunk
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.replay.directories import replay_directories
-from acp_inspector.replay.parts import joined_frames
 from acp_inspector.replay.result import counted
 from acp_inspector.replay.trust import Trust
 from acp_inspector.testing.clients import (
@@ -302,7 +301,7 @@ class HeldConversation:
     def _update(self, outcome: PlayOutcome) -> PlayOutcome:
         recording, cwd = read_recording(self.path), self.agent.cwd.resolve()
         directories = replay_directories(
-            joined_frames(recording), cwd, cwd, recorded_cwd=recording.header.cwd
+            recording.frames, cwd, cwd, recorded_cwd=recording.header.cwd
         )
         meta = {**recording.header.meta, "files": self.agent.files}
         recording = replace(recording, header=replace(recording.header, meta=meta))

@@ -43,7 +43,7 @@ from acp_inspector.replay.expectations import (
     expectations_beside,
     read_expectations,
 )
-from acp_inspector.replay.parts import gaps, joined_frames
+from acp_inspector.replay.parts import gaps
 from acp_inspector.replay.result import ReplayResult, first_problem
 from acp_inspector.replay.trust import UNTRUSTED, Trust, recorded_acts
 from acp_inspector.testing.updating import replace_recording, updated_entries
@@ -212,7 +212,7 @@ def _compare_with_snapshot(recording: Recording, *, is_updating: bool) -> PlayOu
 
 def _prepare(recording: Recording, folder: Path) -> ReplayDirectories:
     directories = replay_directories(
-        joined_frames(recording), None, folder.resolve(), recorded_cwd=recording.header.cwd
+        recording.frames, None, folder.resolve(), recorded_cwd=recording.header.cwd
     )
     directories.create()
     prepare_directory(recording, directories.cwd)
@@ -285,7 +285,7 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     """
     try:
         recording, expected = read_recording(path), _expected(path)
-        frames = joined_frames(recording)
+        frames = recording.frames
         here = cwd.resolve()
         places = replay_directories(frames, here, here, recorded_cwd=recording.header.cwd).places
     except AcpError as problem:

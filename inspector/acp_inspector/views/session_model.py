@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Final
 
 from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
-from acp_inspector.messages import joined
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
 from acp_inspector.session.events import SessionEvent
@@ -81,13 +80,13 @@ class SessionModel:
     def read(
         self, entries: Iterable[Entry], *, counts: Callable[[Frame], bool] | None = None
     ) -> None:
-        """Add the entries of a recording, its frames joined; `counts` as in `apply`.
+        """Add the entries of a recording; `counts` as in `apply`.
 
         Edits are looked for in a sequence first. Those in a stream come too late, unless known.
         """
         if isinstance(entries, Sequence):
             self.expect(entries)
-        for entry in joined(entries):
+        for entry in entries:
             self.apply(entry, counts=counts)
 
     def expect(self, entries: Iterable[Entry]) -> None:

@@ -285,7 +285,7 @@ class Dialect(ABC):
         """Note the tool call that params of an official update report, if there is one."""
         update = get_object(params, "update")
         content = update.get("content")
-        if update.get("sessionUpdate") in CALL_UPDATES and isinstance(content, list):
+        if as_string(update.get("sessionUpdate")) in CALL_UPDATES and isinstance(content, list):
             self.calls.note(session_in(params), update.get("toolCallId"), as_list(content))
 
     def _may_translate(self, call: Call, sent_by: Side) -> bool:

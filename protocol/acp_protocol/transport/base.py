@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from acp_protocol.framing import Side, WireFrame, opposite
+from acp_protocol.framing import Side, WireFrame, opposite, split_ending
 
 
 class Transport(Protocol):
@@ -39,6 +39,7 @@ class Transport(Protocol):
         ...
 
 
+@runtime_checkable
 class FramedTransport(Transport, Protocol):
     """A transport that tells the bytes around its frames."""
 
@@ -50,6 +51,20 @@ class FramedTransport(Transport, Protocol):
     def framed(self, line: bytes) -> WireFrame:
         """Return a frame with the bytes that are written around it."""
         ...
+
+
+def frame_to_send(transport: Transport, line: bytes) -> WireFrame:
+    """Return a frame with the bytes that a transport writes around it, as far as it tells them."""
+    if isinstance(transport, FramedTransport):
+        return transport.framed(line)
+    return WireFrame(b"", *split_ending(line))
+
+
+def frame_received(transport: Transport, line: bytes) -> WireFrame:
+    """Return the frame that was received last as `line`, with the bytes around it."""
+    if isinstance(transport, FramedTransport):
+        return transport.received
+    return WireFrame(b"", *split_ending(line))
 
 
 class TapTransport:

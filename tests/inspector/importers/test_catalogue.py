@@ -15,6 +15,7 @@ NAMES = {
     "acpx.stream.ndjson": "ndjson",
     "capture.ndjson": "capture",
     "devtools.json": "acp-devtools",
+    "framed.stream": "content-length",
     "http.har": "har",
     "text.log": "log",
     "plain.ndjson": "ndjson",

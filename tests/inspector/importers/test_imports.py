@@ -7,6 +7,7 @@ import gzip
 import json
 import stat
 import tracemalloc
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
 from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.views.session_model import SessionModel
+from acp_protocol.framing import encode_frame
 
 SAMPLES = Path(__file__).parent / "samples"
 UNORDERED = {"http.har"}
@@ -378,6 +380,43 @@ def test_real_traffic_is_imported_to_the_byte(shared: Path, tmp_path: Path) -> N
             if not isinstance(entry, JournalEvent)
         ]
         assert read == said, path.name
+
+
+def test_a_stream_with_lengths_is_imported_with_its_headers(tmp_path: Path) -> None:
+    result, recording = imported(SAMPLES / "framed.stream", tmp_path)
+    assert (result.counts["frames"], result.counts["broken"], result.guesses) == (4, 0, {})
+    assert [each.side for each in recording.frames] == ["client", "agent"] * 2
+    assert all(json.loads(each.data)["jsonrpc"] == "2.0" for each in recording.frames)
+    wire = b"".join(each.wire for each in recording.frames)
+    assert wire == (SAMPLES / "framed.stream").read_bytes()
+
+
+FRAMED = [
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}',
+    b'{"jsonrpc":"2.0","id":1,"result":{"x":"\xc3\xbc"}}',
+    b'{"jsonrpc":"2.0","id":2,"method":"session/new","params":{\n}}',
+]
+
+
+def test_lines_of_a_capture_are_joined_to_the_frames_of_their_side(tmp_path: Path) -> None:
+    client, agent = (
+        b"".join(encode_frame(raw, "headers") for raw in part)
+        for part in (FRAMED[::2], FRAMED[1:2])
+    )
+    rows = [
+        {"t": 0.5, "dir": way, "line": line.removesuffix(b"\n").decode()}
+        | ({} if line.endswith(b"\n") else {"noeol": True})
+        for way, stream in (("c2a", client), ("a2c", agent))
+        for line in BytesIO(stream)
+    ]
+    source = tmp_path / "it.ndjson"
+    source.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result, recording = imported(source, tmp_path)
+    assert result.format.name == "capture"
+    assert result.counts == {"frames": 3, "broken": 0}
+    assert [each.seq for each in recording.entries] == [1, 2, 3]
+    assert [each.data for each in recording.frames] == [*FRAMED[::2], FRAMED[1]]
+    assert b"".join(each.wire for each in recording.frames) == client + agent
 
 
 def test_a_target_that_exists_is_only_replaced_when_that_was_said(tmp_path: Path) -> None:

@@ -49,6 +49,17 @@ def test_a_secret_leaves_and_all_the_rest_of_the_frame_stays() -> None:
 
 
 @pytest.mark.parametrize(
+    "header", [b"X: y\r\nContent-Length: %d\r\n\r\n", b"X:\xff\ncontent-length:%d\n\n"]
+)
+def test_a_header_has_the_length_of_what_is_left(header: bytes) -> None:
+    raw = b'{"apiKey":"%b"}' % KEY.encode()
+    cut = redactor().entry(Frame(3, 1.25, "agent", raw, b"", header % len(raw)))
+    mark = "«secret:1»".encode()
+    left = raw.replace(KEY.encode(), mark)
+    assert cut == Frame(3, 1.25, "agent", left, b"", header % len(left))
+
+
+@pytest.mark.parametrize(
     "entry",
     [
         Frame(1, 0.0, "agent", f"no JSON, {KEY}".encode()),

@@ -6,6 +6,8 @@ import gzip
 import hashlib
 import json
 import stat
+from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,7 @@ from acp_inspector.redaction.files import find_secrets, redact_recording
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.frame_row import frame_row
+from acp_protocol.framing import encode_frame, split_ending
 
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
 
@@ -118,6 +121,28 @@ def test_it_still_reads_and_pairs_and_has_kept_everything_else(
     rows = [frame_row(frame, exchanges) for frame in after.frames]
     answers = [row for row in rows if row.kind == "result"]
     assert [row.method for row in answers if row.latency is not None] == ["m", "n"]
+
+
+@pytest.mark.parametrize("is_of_lines", [False, True])
+def test_a_recording_with_lengths_stays_one(tmp_path: Path, is_of_lines: bool) -> None:
+    body = b'{"jsonrpc":"2.0","method":"m","params":{"apiKey":"%b"}}' % canary(1).encode()
+    wire = encode_frame(body, "headers") * 2
+    entries: list[Entry] = [Frame(1, 0.5, "agent", body, b"", wire[: wire.index(b"{")])]
+    if is_of_lines:
+        lines = enumerate(BytesIO(wire), start=1)
+        entries = [
+            Frame(n, 0.5, "agent", *split_ending(line.removesuffix(b"\n"))) for n, line in lines
+        ]
+        entries[-1] = replace(entries[-1], line_ending=b"")
+    path, out = written(tmp_path / "it.acp.ndjson", entries), tmp_path / "out.acp.ndjson"
+    redact_recording(path, out, environment={})
+    recording = read_recording(out)
+    assert recording.bad_lines == ()
+    assert recording.footer is not None
+    for frame in recording.frames:
+        assert json.loads(frame.data)["params"] == {"apiKey": "«secret:1»"}
+        assert frame.header == b"Content-Length: %d\r\n\r\n" % len(frame.data)
+    assert len(recording.frames) == (2 if is_of_lines else 1)
 
 
 def test_redacting_twice_changes_nothing(aviary: Path, tmp_path: Path) -> None:

@@ -194,16 +194,10 @@ for result in results:
     send({"id": read()["id"], "result": result})
 read()
 """
-    streams = {"client": b"", "agent": b""}
     entries: list[Entry] = []
     for said in frames(*begun("s1"), prompt(3, "go"), ended(3)):
-        # As a proxy records them: the end of a body with the header that follows it.
-        streams[said.side] += b"Content-Length: %d\r\n\r\n%b" % (len(said.data), said.data)
-        *lines, streams[said.side] = streams[said.side].split(b"\n")
-        for line in lines:
-            entries.append(Frame(len(entries) + 1, said.time, said.side, line))
-    for side in ("client", "agent"):
-        entries.append(Frame(len(entries) + 1, 1.0, side, streams[side], b""))
+        header = b"Content-Length: %d\r\n\r\n" % len(said.data)
+        entries.append(replace(said, line_ending=b"", header=header))
     result = await replay(recording(entries), [sys.executable, "-c", script], tmp_path)
     assert result.is_passed, result.render()
     assert result.played == 3

@@ -1,17 +1,26 @@
-"""Frames with lengths before them are whole again, where their headers stand."""
+"""Frames that an earlier recording holds as lines are read as frames, where their headers stand."""
 
 from __future__ import annotations
 
+import gzip
 import json
+from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.compare.diff import compare
 from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
 from acp_inspector.lint.engine import lint
-from acp_inspector.messages import FrameJoiner, joined
+from acp_inspector.recording.format import Footer, Header
+from acp_inspector.recording.joining import FrameJoiner, holds_lines, joined
+from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.scan import RecordingScan
+from acp_inspector.recording.writer import RecordingWriter
+from acp_inspector.replay.parts import framing_of, gaps
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.fold import Sessions
 from acp_inspector.views.session_model import SessionModel
@@ -45,6 +54,14 @@ def frames(entries: list[Entry]) -> list[tuple[Side, bytes]]:
     return [(each.side, each.data) for each in joined(entries) if isinstance(each, Frame)]
 
 
+def recorded(path: Path, entries: list[Entry]) -> Path:
+    """Write a recording as it was written before."""
+    writer = RecordingWriter(path, Header("", "", ""))
+    writer.write(entries)
+    writer.close()
+    return path
+
+
 def opened() -> Wire:
     wire = Wire()
     wire.journal.event("spawn", pid=1)
@@ -63,19 +80,11 @@ def test_lint_judges_frames_that_come_with_their_lengths() -> None:
     result: dict[str, Any] = {"role": "agent", "content": [], "stop_reason": "end_turn"}
     wire.say("agent", id=3, result=result)
     wire.say("agent", id=9, result={})
-    report = lint(wire.end(), dialect="openoxide")
-    assert report.is_joined
+    report = lint(joined(wire.end()), dialect="openoxide")
     assert {each.rule.name for each in report.findings if each.severity == "error"} == {
         "unknown-response-id"
     }
     assert {"unknown-response-id", "no-capabilities"} <= report.exercised
-
-
-def test_lines_are_judged_as_they_are_where_no_lengths_stand() -> None:
-    journal = Journal()
-    journal.line("client", b'{"jsonrpc":"2.0","id":1,"method":"initialize","params":{}}')
-    assert not lint(journal.entries, dialect="openoxide").is_joined
-    assert [each.data for each in joined(journal.entries) if isinstance(each, Frame)]
 
 
 def test_a_frame_stands_where_its_header_stands() -> None:
@@ -168,7 +177,7 @@ def both() -> tuple[list[Entry], list[Entry]]:
 
 def test_a_talk_with_lengths_is_folded_as_one_of_lines() -> None:
     found: list[list[str]] = []
-    for entries in both():
+    for entries in map(joined, both()):
         events = [event for _, each in Sessions().read(entries) for event in each]
         found.append([type(event).__name__ for event in events])
     assert found[0] == found[1]
@@ -177,7 +186,7 @@ def test_a_talk_with_lengths_is_folded_as_one_of_lines() -> None:
 
 def test_a_talk_with_lengths_is_shown_and_counted_as_one_of_lines() -> None:
     found: list[object] = []
-    for entries in both():
+    for entries in (list(joined(each)) for each in both()):
         model, talks = SessionModel(), Conversations()
         model.read(entries)
         talks.read(entries)
@@ -192,4 +201,49 @@ def test_a_talk_with_lengths_is_shown_and_counted_as_one_of_lines() -> None:
 
 
 def test_a_talk_with_lengths_does_not_differ_from_one_of_lines() -> None:
-    assert compare(*both()).differences == ()
+    assert compare(*(list(joined(each)) for each in both())).differences == ()
+
+
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_every_reader_shows_an_earlier_recording_with_whole_frames(
+    tmp_path: Path, ending: str
+) -> None:
+    entries = opened().end()
+    path = recorded(tmp_path / "it.acp.ndjson", entries)
+    if ending:
+        path.write_bytes(gzip.compress(path.read_bytes()))
+    recording = read_recording(path)
+    whole = list(joined(entries))
+    shown = [(type(each), each.seq, getattr(each, "wire", b"")) for each in recording.entries]
+    assert shown == [(type(each), each.seq, getattr(each, "wire", b"")) for each in whole]
+    assert not recording.bad_lines
+    assert recording.footer is not None
+    assert gaps(recording) == []
+    with IndexedRecording(path) as indexed:
+        indexed.index_all()
+        assert [row for row in indexed if not isinstance(row, Footer)] == [*recording.entries]
+        assert list(indexed.check_lines()) == []
+        assert indexed.request_row(2) == 1
+    with RecordingScan(path, lambda bad: pytest.fail(bad.reason)) as scan:
+        assert scan.count_frames() == 4
+    assert framing_of(recording) == "headers"
+
+
+@given(st.lists(st.tuples(st.sampled_from(("client", "agent")), st.binary(max_size=9)), max_size=8))
+def test_joining_what_is_joined_changes_nothing(said: list[tuple[Side, bytes]]) -> None:
+    wire = Wire()
+    for side, raw in said:
+        wire.write(side, encode_frame(raw, "headers"))
+    once = list(joined(wire.end()))
+    assert list(joined(once)) == once
+
+
+def test_a_new_recording_is_read_as_it_is(tmp_path: Path) -> None:
+    frames: list[Entry] = [
+        Frame(1, 0.5, "client", b"{}", b"", b"Content-Length: 2\r\n\r\n"),
+        Frame(2, 0.5, "client", b"Content-Length: two", b"\r\n\r\n"),
+        Frame(3, 0.5, "agent", b"Content-Length: 9999999999", b"\r\n"),
+    ]
+    path = recorded(tmp_path / "it.acp.ndjson", frames)
+    assert not holds_lines(path.read_bytes())
+    assert read_recording(path).entries == tuple(frames)
