@@ -182,3 +182,12 @@ def test_what_is_remembered_has_a_bound() -> None:
     for number in range(REMEMBERED + 5):
         keep(memory, number, None)
     assert list(memory) == list(range(5, REMEMBERED + 5))
+
+
+@pytest.mark.parametrize("name", DIALECTS)
+@pytest.mark.parametrize("kind", [{}, [], None, 1])
+def test_an_update_whose_kind_is_no_text_passes(name: str, kind: Json) -> None:
+    content = [{"type": "content", "content": {"type": "text", "text": "x"}}]
+    update_ = {"sessionUpdate": kind, "toolCallId": "t", "content": content}
+    raw = call("session/update", {"sessionId": "s1", "update": update_})
+    assert open_dialect(name).read(raw, "agent").forward == (raw,)
