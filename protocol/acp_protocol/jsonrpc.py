@@ -10,6 +10,7 @@ Source: JSON-RPC 2.0; ACP, Overview, "Messages".
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, TypeAlias, TypeVar, cast, dataclass_transform
@@ -32,6 +33,10 @@ MAX_BEGINNINGS: Final = 50
 MAX_TRIED: Final = 4 * 2**20
 """Bytes that are parsed to find it, at most; the first object is always tried."""
 _BEGIN: Final = re.compile(rb'\{\s*"')
+
+JSON_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}",]', re.DOTALL)
+"""A string, a bracket or a comma of JSON."""
+_SPACES: Final = re.compile(rb"[ \t\r\n]*+")
 
 PARSE_ERROR: Final = -32700
 INVALID_REQUEST: Final = -32600
@@ -201,6 +206,27 @@ def is_array_of_messages(raw: bytes) -> bool:
         # Lines of logs begin with a bracket too.
         return False
     return any(not isinstance(_read_entry(each, b""), InvalidMessage) for each in value)
+
+
+def message_spans(raw: bytes) -> Iterator[tuple[int, int]]:
+    """Yield where each message of an array begins and ends, without the spaces around it."""
+    depth = start = 0
+    for token in JSON_TOKEN.finditer(raw):
+        text = token[0]
+        if text in {b"[", b"{"}:
+            depth += 1
+            if depth == 1:
+                start = token.end()
+            continue
+        is_end = text in {b"]", b"}"}
+        depth -= is_end
+        if depth == 0 or (depth == 1 and text == b","):
+            found = _SPACES.match(raw, start, token.start())
+            begin = found.end() if found else start
+            yield begin, begin + len(raw[begin : token.start()].rstrip(b" \t\r\n"))
+            start = token.end()
+        if depth == 0:
+            return
 
 
 def is_json(raw: bytes) -> bool:

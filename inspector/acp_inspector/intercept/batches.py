@@ -12,14 +12,12 @@ from dataclasses import replace
 from typing import Final, TypeAlias
 
 from acp_inspector.intercept.message import InterceptedFrame, change
-from acp_protocol.jsonrpc import Json
+from acp_protocol.jsonrpc import JSON_TOKEN, Json, message_spans
 
 Entry: TypeAlias = tuple[int, InterceptedFrame]
 """The place of a message in its array, from 0, and the message."""
 
-_TOKEN: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[\[\]{}",]', re.DOTALL)
 _BEGIN: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*+\[")
-_SPACES: Final = re.compile(rb"[ \t\r\n]*+")
 _REPLACED: Final = {
     "edited": "edited",
     "corrupted": "edited",
@@ -45,7 +43,7 @@ class BatchEdit:
 
     def entries(self) -> Iterator[Entry]:
         """Yield its messages as they are before all changes."""
-        for index, (start, end) in enumerate(_spans(self._raw)):
+        for index, (start, end) in enumerate(message_spans(self._raw)):
             part = replace(self.frame.frame, data=self._raw[start:end])
             yield index, InterceptedFrame.of(part)
 
@@ -108,36 +106,15 @@ def is_batch(raw: bytes) -> bool:
     if _BEGIN.match(raw) is None:
         return False
     depth, end = 0, 0
-    for token in _TOKEN.finditer(raw):
+    for token in JSON_TOKEN.finditer(raw):
         text = token[0]
         if text == b'"' or end:
             return False
         depth += (text in {b"[", b"{"}) - (text in {b"]", b"}"})
         if depth == 0:
             end = token.end()
-    has_entry = end > 0 and any(start < stop for start, stop in _spans(raw))
+    has_entry = end > 0 and any(start < stop for start, stop in message_spans(raw))
     return has_entry and not raw[end:].strip(b" \t\r\n")
-
-
-def _spans(raw: bytes) -> Iterator[tuple[int, int]]:
-    """Yield where each message of an array begins and ends, without the spaces around it."""
-    depth = start = 0
-    for token in _TOKEN.finditer(raw):
-        text = token[0]
-        if text in {b"[", b"{"}:
-            depth += 1
-            if depth == 1:
-                start = token.end()
-            continue
-        is_end = text in {b"]", b"}"}
-        depth -= is_end
-        if depth == 0 or (depth == 1 and text == b","):
-            found = _SPACES.match(raw, start, token.start())
-            begin = found.end() if found else start
-            yield begin, begin + len(raw[begin : token.start()].rstrip(b" \t\r\n"))
-            start = token.end()
-        if depth == 0:
-            return
 
 
 def _rebuilt(raw: bytes, changes: dict[int, tuple[bytes, ...]]) -> bytes | None:
@@ -145,7 +122,7 @@ def _rebuilt(raw: bytes, changes: dict[int, tuple[bytes, ...]]) -> bytes | None:
     out = bytearray()
     head = last = 0
     is_empty = True
-    for index, (start, end) in enumerate(_spans(raw)):
+    for index, (start, end) in enumerate(message_spans(raw)):
         separator = raw[last:start] if index else b","
         head = head if index else start
         last = end

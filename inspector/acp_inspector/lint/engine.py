@@ -24,8 +24,7 @@ from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.recording.format import Header
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
-from acp_protocol.json_values import as_list
-from acp_protocol.jsonrpc import Batch, InvalidMessage, encode
+from acp_protocol.jsonrpc import Batch, InvalidMessage, message_spans
 
 logger = logging.getLogger(__name__)
 
@@ -328,9 +327,14 @@ class Linter:
         """Check the messages of an array one by one; paths of findings begin with their index."""
         found: list[Finding] = []
         self._state.is_in_batch = True
-        for index, value in enumerate(as_list(batch.decoded.value)):
-            entry = replace(batch.frame, data=encode(value), line_ending=b"\n")
-            for each in self._check_context(Context(entry, self._state)):
+        raw = batch.frame.data
+        for index, (start, end) in enumerate(message_spans(raw) if batch.decoded.value else ()):
+            entry = replace(batch.frame, data=raw[start:end], line_ending=b"\n")
+            context = Context(entry, self._state)
+            if context.kind == "draft batch":
+                # An array in an array is no message.
+                context.kind = "broken"
+            for each in self._check_context(context):
                 path = f"{index}.{each.path}" if each.path else str(index)
                 found.append(replace(each, path=path))
         self._state.is_in_batch = False

@@ -384,7 +384,7 @@ class AgentPlayer:
             return self._response(run, line.message)
         members = as_object(line.value)
         if not members:
-            return encode(line.value) if line.is_in_array else line.frame.data
+            return line.raw
         live = run.ids.to_live(members)
         if get(members, "method") != "$/cancel_request":
             self._compared_ids.learn(members, live, learns_secrets=False)
@@ -403,7 +403,7 @@ class AgentPlayer:
                     live["id"] = self._live_ids.get(id_key(id_), id_)
             case _:
                 pass
-        return line.message.raw or encode(live) if live == members else encode(live)
+        return line.raw if live == members else encode(live)
 
     def _response(self, run: _Run, recorded: Message) -> bytes | None:
         if isinstance(recorded, ErrorResponse):

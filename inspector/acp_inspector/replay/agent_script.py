@@ -37,6 +37,7 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     id_key,
+    message_spans,
 )
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS, CANCELLING
 
@@ -97,6 +98,8 @@ class ScriptLine:
     message: Message
     value: Json
     """The message as JSON; None if it is none."""
+    raw: bytes
+    """Its bytes, which are a part of the frame if it was sent in an array."""
     is_in_array: bool = False
     """Whether it was sent in an array."""
     is_response: bool = False
@@ -165,6 +168,8 @@ class AgentScript:
     def _read(self) -> None:
         exchanges, sessions = Exchanges(), Sessions()
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
+        raws: list[bytes] = []
+        """The bytes of each message, also in an array."""
         turns: list[SessionTurn | None] = []
         for frame in self.frames:
             decoded = sessions.decoder.decode(frame)
@@ -176,6 +181,9 @@ class AgentScript:
                 (frame, message, value, exchange)
                 for (message, exchange), value in zip(paired, values, strict=True)
             )
+            is_array = isinstance(decoded.message, Batch) and bool(decoded.value)
+            spans = message_spans(frame.data) if is_array else [(0, len(frame.data))]
+            raws += (frame.data[start:end] for start, end in spans)
             meant = sessions.exchanges.pair(decoded)
             events = [event for each in meant for event in sessions.apply(frame, *each)]
             turns += self._turns_of(events, len(paired))
@@ -188,7 +196,7 @@ class AgentScript:
             if frame.side == "client":
                 self._add_cue(at, frame, message, value, exchange, results).turn = turns[at]
             else:
-                self._add_line(at, frame, message, value, exchange)
+                self._add_line(at, frame, message, value, exchange, raws[at])
         self._note_gaps(exchanges)
 
     def _turns_of(self, events: Iterable[SessionEvent], count: int) -> list[SessionTurn | None]:
@@ -256,11 +264,15 @@ class AgentScript:
         return cue
 
     def _add_line(
-        self, at: int, frame: Frame, message: Message, value: Json, exchange: Exchange | None
+        self,
+        at: int,
+        frame: Frame,
+        message: Message,
+        value: Json,
+        exchange: Exchange | None,
+        raw: bytes,
     ) -> None:
-        # The messages of an array have no bytes of their own, nor has an empty one a message.
-        is_in_array = not message.raw and bool(frame.data)
-        line = ScriptLine(at, frame, message, value, is_in_array)
+        line = ScriptLine(at, frame, message, value, raw, len(raw) < len(frame.data))
         if isinstance(message, ErrorResponse) and message.id is None and exchange is None:
             self._add_refusal(line)
             return

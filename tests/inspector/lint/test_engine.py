@@ -214,6 +214,26 @@ def test_arrays_are_errors_of_the_published_protocol_and_hint_at_the_dialect() -
     assert {"batch-sent", "batch-response"} <= {each.rule.name for each in report.findings}
 
 
+@pytest.mark.parametrize(
+    ("entry", "rule"),
+    [
+        (rb'{"jsonrpc":"2.0","id":"\ud800","method":"session/list"}', "lone-surrogate"),
+        (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"session/list"}', "duplicate-member"),
+        (b'{"jsonrpc":"2.0","id":1e400,"method":"session/list"}', "invalid-id"),
+        (b'[{"jsonrpc":"2.0","id":1,"method":"session/list"}]', "not-an-object"),
+        (b"1e400", "not-an-object"),
+        (b"null", "not-an-object"),
+    ],
+)
+def test_messages_of_arrays_are_checked_as_they_were_sent(entry: bytes, rule: str) -> None:
+    talk = Talk(2)
+    talk.open()
+    talk.send("client", b"[ " + entry + b" ]")
+    report = lint(talk.entries, dialect="v2-batch")
+    assert not report.failed
+    assert rule in {each.rule.name for each in report.findings}
+
+
 def test_a_finding_in_an_array_names_its_entry() -> None:
     talk = Talk(2)
     talk.open()

@@ -810,7 +810,7 @@ async def test_arrays_of_the_agent_are_sent_as_arrays_with_live_ids_and_director
             ask("agent", 7, "session/request_permission", sessionId="s1", toolCall={}, options=[]),
         ),
         batch(answer("client", 7, CANCEL)),
-        batch(chunk("done")),
+        batch(("agent", b'{"jsonrpc":"2.0","method":"_n","params":{"n":1e400}}'), chunk("done")),
         answer("agent", 3, END),
     ]
     async with playing(said) as (client, play):
@@ -820,7 +820,7 @@ async def test_arrays_of_the_agent_are_sent_as_arrays_with_live_ids_and_director
         assert update_["params"]["update"]["content"]["text"] == "see /live/a"
         assert request["method"] == "session/request_permission"
         await client.send(batch(answer("client", request["id"], CANCEL)))
-        (last,) = await receive_array(client)
+        _, last = await receive_array(client)
         assert last["params"]["update"]["content"]["text"] == "done"
         assert (await client.response(id_))["result"] == END
     assert play.is_passed, play.result
