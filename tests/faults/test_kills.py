@@ -23,7 +23,7 @@ from acp_inspector.recording.reader import Recording, read_recording
 from acp_inspector.recording.recovery import recover
 from acp_inspector.recording.rotation import part_paths
 from acp_inspector.recording.spool import spool_path
-from acp_protocol.framing import Side
+from acp_protocol.framing import Framing, Side, encode_frame
 from tests.faults.disks import Disk
 from tests.faults.processes import PROXY, Party, Stage, python
 
@@ -45,7 +45,9 @@ FLOOD = python(
     "    block = []\n"
     "    for _ in range(int(sys.argv[1])):\n"
     "      number += 1\n"
-    """      block.append(b'{"n":%d,"pad":"%b"}\\n' % (number, b'x' * (number % 700)))\n"""
+    """      raw = b'{"n":%d,"pad":"%b"}' % (number, b'x' * (number % 700))\n"""
+    "      header = b'Content-Length: %d\\r\\n\\r\\n' % len(raw)\n"
+    "      block.append(header + raw if sys.argv[3] == 'headers' else raw + b'\\n')\n"
     "    os.write(1, b''.join(block))\n"
     "except OSError:\n"
     "  pass"
@@ -100,15 +102,17 @@ def read(path: Path) -> Recording:
     return recording
 
 
+@pytest.mark.parametrize("framing", ["lines", "headers"])
 @pytest.mark.parametrize("seed", range(KILLS))
 def test_what_either_side_received_in_a_flood_is_in_the_recording(
-    stage: Stage, tmp_path: Path, seed: int
+    stage: Stage, tmp_path: Path, seed: int, framing: Framing
 ) -> None:
     dice = random.Random(seed)
     path, kept = tmp_path / "it.acp.ndjson", tmp_path / "kept"
-    flood = [*FLOOD, str(dice.choice((1, 7, 300))), str(kept)]
+    flood = [*FLOOD, str(dice.choice((1, 7, 300))), str(kept), framing]
     with stage.party([*PROXY, "--record", str(path), "--", *flood]) as party:
-        line = b'{"from":"client","pad":"%b"}\n' % (b"y" * dice.randrange(9000))
+        raw = b'{"from":"client","pad":"%b"}' % (b"y" * dice.randrange(9000))
+        line = encode_frame(raw, framing)
 
         def flood_agent() -> None:
             try:
@@ -179,7 +183,7 @@ def test_frames_are_recovered_into_the_last_file_of_a_rotated_recording(
     stage: Stage, tmp_path: Path, seed: int
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
-    flood = [*FLOOD, "300", str(tmp_path / "kept")]
+    flood = [*FLOOD, "300", str(tmp_path / "kept"), "lines"]
     options = ["--rotate-size", "1MB", "--record", str(path)]
     with stage.party([*PROXY, *options, "--", *flood]) as party:
         received = killed(party, (9 + seed % 5) << 20)
@@ -333,9 +337,9 @@ def killed_recording(stage: Stage, path: Path) -> None:
 
 def test_readers_at_the_same_time_all_see_what_was_recovered(stage: Stage, tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson"
-    with stage.party([*PROXY, "--record", str(path), "--", *FLOOD, "300", str(tmp_path / "k")]) as (
-        party
-    ):
+    with stage.party(
+        [*PROXY, "--record", str(path), "--", *FLOOD, "300", str(tmp_path / "k"), "lines"]
+    ) as (party):
         killed(party, 20 << 20)
     show = [sys.executable, "-m", "acp_console", "show", "--count", str(path)]
     readers = [subprocess.Popen(show, stdout=subprocess.PIPE) for _ in range(4)]

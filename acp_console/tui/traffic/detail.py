@@ -287,10 +287,13 @@ class FrameDetail(Vertical):
 
 
 def raw_text(entry: Row | None) -> str:
-    """Return the bytes of a row, safe to show; invalid UTF-8 is escaped with backslashes."""
+    """Return the bytes of a row, safe to show; invalid UTF-8 is escaped with backslashes.
+
+    A frame has its header above it.
+    """
     match entry:
-        case Frame(data=raw):
-            return escape_controls(raw.decode(errors="backslashreplace"))
+        case Frame(data=raw, header=header):
+            return escape_controls((header + raw).decode(errors="backslashreplace"))
         case StderrChunk(data=text):
             return escape_controls(text.decode(errors="backslashreplace"))
         case BadLine(reason=reason):

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
+from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import (
     Footer,
     Header,
@@ -19,6 +20,7 @@ from acp_inspector.recording.format import (
     part_path,
     series_of,
 )
+from acp_inspector.recording.joining import FrameJoiner
 from acp_inspector.recording.lines import (
     BLOCK,
     MAX_HEADER,
@@ -71,9 +73,9 @@ class RecordingTail:
             RecordingError: the file cannot be read, or its first line is not a header.
         """
         with self._errors():
-            yield from self._read_part()
+            yield from self._joined(self._read_part())
             while self._has_ended and self._open_next_part():
-                yield from self._read_part()
+                yield from self._joined(self._read_part())
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""
@@ -87,7 +89,18 @@ class RecordingTail:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def _joined(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Join the frames that an earlier recording holds as lines."""
+        for row in rows:
+            if isinstance(row, Frame | StderrChunk | JournalEvent):
+                yield from self._joiner.feed(row)
+            else:
+                if isinstance(row, Header | Footer):
+                    yield from self._joiner.finish()
+                yield row
+
     def _begin(self) -> None:
+        self._joiner = FrameJoiner()
         self._at = 0
         self._line = 0
         self._has_ended = False

@@ -46,6 +46,23 @@ def test_each_read_gives_what_is_new(path: Path) -> None:
         second.close()
 
 
+def test_frames_that_were_recorded_as_lines_are_joined(path: Path) -> None:
+    writer = RecordingWriter(path, HEADER)
+    header = b"Content-Length: 2\r\n\r\n"
+    with RecordingTail(path) as follower:
+        writer.write(
+            [
+                Frame(1, 0.5, "client", b"Content-Length: 2", b"\r\n"),
+                Frame(2, 0.5, "client", b"", b"\r\n"),
+            ]
+        )
+        assert list(follower.read()) == [HEADER]
+        writer.write([Frame(3, 0.5, "client", b"{}Content-Length: 2", b"\r\n")])
+        assert list(follower.read()) == [Frame(1, 0.5, "client", b"{}", b"", header)]
+        writer.close()
+        assert [type(row) for row in follower.read()] == [Frame, Footer]
+
+
 def test_half_a_line_waits_for_the_other_half(path: Path) -> None:
     RecordingWriter(path, HEADER).close()
     line = encode_entry(Frame(1, 0.5, "client", b"{}"))
