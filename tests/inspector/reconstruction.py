@@ -44,8 +44,11 @@ class Fate:
     @property
     def wire(self) -> bytes:
         """The bytes that left."""
-        ending = self.frame.line_ending if self.ending is None else self.ending
-        header = self.frame.header
+        header, ending = self.frame.header, self.frame.line_ending
+        if header and self.ending is not None:
+            header = header.replace(b"\r\n", self.ending)
+        elif self.ending is not None:
+            ending = self.ending
         if self.raw != self.frame.data:
             header = with_length(header, len(self.raw))
         whole = header + self.raw + ending

@@ -107,7 +107,7 @@ class InterceptedFrame:
     prefix: bytes = b""
     """Bytes that are sent before it."""
     ending: bytes | None = None
-    """How its line ends; None: as it came."""
+    """How its line ends, or each line of its header; None: as it came."""
     reordering: Reordering | None = None
     hung_by: str = ""
     """The rule that sends nothing from this frame on; empty for none."""
@@ -225,7 +225,7 @@ class InterceptedFrame:
         self.add_event("preceded", by, **verbatim("text", raw))
 
     def end_line(self, ending: bytes, by: str) -> None:
-        """End its line in another way."""
+        """End its line, or each line of its header, in another way."""
         self.ending = ending
         self.add_event("line_ended", by, ending=ending.decode())
 
@@ -256,8 +256,12 @@ class InterceptedFrame:
 
     def portions(self) -> Iterator[bytes | float]:
         """Yield the bytes to write, and between them the seconds to wait."""
-        end = self.frame.line_ending if self.ending is None else self.ending
-        whole = self._header + self.raw + end
+        header, end = self._header, self.frame.line_ending
+        if self.ending is not None and header:
+            header = header.replace(b"\r\n", b"\n").replace(b"\n", self.ending)
+        elif self.ending is not None:
+            end = self.ending
+        whole = header + self.raw + end
         if self.prefix:
             yield self.prefix
         if self.cut_at is not None:

@@ -46,6 +46,21 @@ def test_a_cut_counts_the_ending_too() -> None:
     assert [*it.portions()] == []
 
 
+def test_actions_on_a_frame_with_a_header_keep_header_and_body_together() -> None:
+    header, body = b"X: y\r\nContent-Length: 2\r\n\r\n", b"{}"
+    it = InterceptedFrame.of(Frame(3, 0.0, "agent", body, b"", header))
+    assert [*it.portions()] == [header + body]
+    it.edit(b'{\n"a":1}', "r")
+    edited = b'X: y\r\nContent-Length: 8\r\n\r\n{\n"a":1}'
+    assert it.current.wire == edited
+    it.duplicate(2, "r")
+    assert [*it.portions()] == [edited, edited]
+    it.end_line(b"\n", "r")
+    assert [*it.portions()] == [edited.replace(b"\r", b"")] * 2
+    it.cut(9, "r")
+    assert [*it.portions()] == [b"X: y\nCont"]
+
+
 def test_a_throttled_frame_takes_its_time() -> None:
     it = intercepted(b"x" * 99)
     it.throttle(100, "r")
