@@ -28,8 +28,10 @@ from acp_protocol.host.sanitize import escape_controls
 @click.option(
     "--as",
     "format_name",
+    metavar="FORMAT",
     type=click.Choice([each.name for each in FORMATS]),
-    help="Format of FILE; detected from its content by default.",
+    help=f"Format of FILE: {', '.join(each.name for each in FORMATS)}; detected from its content "
+    "by default.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) -> int:

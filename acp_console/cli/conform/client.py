@@ -36,7 +36,7 @@ def command(*, persona: Persona, judging: Judging) -> int:
     \b
     acp-console conform client --persona hostile --report report.txt
     acp-console exec hello -- acp-console conform client --report report.html
-    acp-console exec --dialect acpex hello -- acp-console conform client --dialect acpex
+    acp-console exec hello -- acp-console conform client --dialect acpex
     """  # noqa: D301 - the mark by which click keeps lines apart
     cases = judging.cases(client_suite())
     if judging.is_list:
