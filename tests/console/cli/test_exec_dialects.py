@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from pathlib import Path
 from typing import Any
@@ -231,3 +232,17 @@ def test_sessions_of_openoxide_go_on_without_a_claim(agent: Agent, call: Call) -
     done = call("exec", *words, "x", "--", *command)
     assert (done.code, done.out) == (exit_codes.DONE, "still here\n"), done.err
     assert "session/list\nsession/resume\nsession/prompt\n" in done.err
+
+
+def test_headers_are_recorded_byte_for_byte(call: Call, tmp_path: Path) -> None:
+    path, heard, told = (tmp_path / name for name in ("it.acp.ndjson", "heard", "told"))
+    agent = shlex.join(peer("openoxide"))
+    command = ("sh", "-c", f"tee {heard} | {agent} | tee {told}")
+    done = call("exec", "--dialect", "openoxide", "--record", str(path), "x", "--", *command)
+    assert done.code == exit_codes.DONE
+    frames = read_recording(path).frames
+    for side, wire in (("client", heard), ("agent", told)):
+        assert b"".join(each.wire for each in frames if each.side == side) == wire.read_bytes()
+    assert all(each.header.startswith(b"Content-Length: ") for each in frames)
+    raw = call("show", "--format", "raw", "--filter", "from == agent", str(path))
+    assert raw.out.encode() == told.read_bytes()

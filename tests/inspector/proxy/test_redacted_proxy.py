@@ -19,6 +19,7 @@ from acp_inspector.recording.format import encode_entry
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.redaction.files import find_secrets
 from acp_inspector.redaction.patterns import RULES
+from acp_protocol.framing import encode_frame
 from tests.warm import WARM
 
 KEY = "sk-ant-" + "api03-aB3dE5gH7jK9mN1pQ3sT5"
@@ -105,6 +106,24 @@ def test_bytes_of_every_kind_pass_as_they_are(tmp_path: Path) -> None:
     kept = [frame.data for frame in read_recording(path).frames if frame.side == "agent"]
     assert [kept[3], kept[4], kept[5]] == [b"", noise, b"[" * 5000]
     assert len(kept) == 8
+
+
+def test_a_header_in_the_recording_has_the_length_of_what_is_left(tmp_path: Path) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    body = b'{"apiKey":"%b"}' % KEY.encode()
+    wire = encode_frame(body, "headers") * 2
+    done = subprocess.run(
+        [*PROXY, "--record", str(path), "--", "cat"],
+        input=wire,
+        capture_output=True,
+        timeout=LIMIT,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, wire, b"")
+    left = '{"apiKey":"«secret:1»"}'.encode()
+    assert [each.wire for each in read_recording(path).frames] == [
+        encode_frame(left, "headers")
+    ] * 4
 
 
 @pytest.mark.parametrize("way", ["memory", "file", "parts"])

@@ -73,6 +73,16 @@ async def test_what_is_no_json_is_told_and_its_bytes_are_shown() -> None:
         await until(pilot, lambda: "no JSON \\xff ␛[31m" in say(app))
 
 
+async def test_the_header_of_a_frame_stands_above_its_bytes() -> None:
+    app = DetailApp()
+    frame = Frame(1, 0.0, "agent", b'{"a":1}', b"", b"Content-Length: 7\r\n\r\n")
+    async with app.run_test(size=(80, 20)) as pilot:
+        app.detail.show(DetailSubject(frame))
+        await until(pilot, lambda: "a: 1" in say(app))
+        app.detail.open_tab("raw")
+        await until(pilot, lambda: "Content-Length: 7" in say(app) and '{"a":1}' in say(app))
+
+
 @pytest.mark.parametrize(
     ("said", "tree", "raw"),
     [
