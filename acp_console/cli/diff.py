@@ -15,9 +15,10 @@ from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
+    dialect_option,
     is_redacted,
     parse_filter,
-    read_entries,
+    read_rows,
     warn_about_filter,
 )
 from acp_console.wording.comparison import difference_lines
@@ -48,6 +49,7 @@ Format: TypeAlias = Literal["text", "json"]
     help='Compare only the frames of A that match EXPR, such as "turn == 1".',
 )
 @click.option("--only-right", "theirs", default="", metavar="EXPR", help="The same for B.")
+@dialect_option
 @format_option(get_args(Format), "json: one object with all differences.")
 def command(
     *,
@@ -59,6 +61,7 @@ def command(
     ignored: tuple[str, ...],
     ours: str,
     theirs: str,
+    dialect: str | None,
     format_: Format,
 ) -> int:
     """Compare the recordings A and B by the meaning of their messages.
@@ -77,16 +80,17 @@ def command(
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
     bad_lines: list[BadLine] = []
-    entries = (
-        list(read_entries(left, on_bad_line=bad_lines.append)),
-        list(read_entries(right, on_bad_line=bad_lines.append)),
+    rows = (
+        list(read_rows(left, on_bad_line=bad_lines.append)),
+        list(read_rows(right, on_bad_line=bad_lines.append)),
     )
     unread = sum(bad.is_unread for bad in bad_lines)
     found = compare(
-        *entries,
+        *rows,
         **comparison.options,
         selectors=selectors,
         ids=IdMap(is_redacted=is_redacted(left)),
+        dialect=dialect,
     )
     if format_ == "json":
         print_json({**comparison_json(found, left, right, level), "unread": unread})

@@ -20,11 +20,14 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Linter
 from acp_inspector.lint.registry import find_rule, rules
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.reader import BadLine, read_lines
+from acp_inspector.recording.reader import BadLine, Row, read_lines
 from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import LINT_FIELDS, Annotations
 from acp_inspector.views.session_model import SessionModel
+from acp_protocol.dialects.registry import SPOKEN
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.host.did_you_mean import did_you_mean
 
 Command = TypeVar("Command", bound=Callable[..., object])
@@ -38,6 +41,16 @@ _WIDE: Final = 10_000
 def filter_option(about: str) -> Callable[[Command], Command]:
     """Add `--filter EXPR` to a command; its parameter is `text`."""
     return click.option("--filter", "text", default="", metavar="EXPR", help=about)
+
+
+def dialect_option(command: Command) -> Command:
+    """Add `--dialect` to a command that reads a recording."""
+    return click.option(
+        "--dialect",
+        type=click.Choice([*SPOKEN, NO_DIALECT]),
+        help="Dialect of the frames; none: the published protocol.  [default: as the recording "
+        "names it, or recognised]",
+    )(command)
 
 
 def parse_filter(
@@ -112,12 +125,30 @@ def read_entries(
     file: Path, *, on_bad_line: Callable[[BadLine], object] = lambda line: None
 ) -> Iterator[Entry]:
     """Yield the entries of a recording; report unreadable lines on stderr, and to `on_bad_line`."""
+    for row in read_rows(file, on_bad_line=on_bad_line):
+        if isinstance(row, Frame | StderrChunk | JournalEvent):
+            yield row
+
+
+def read_rows(
+    file: Path, *, on_bad_line: Callable[[BadLine], object] = lambda line: None
+) -> Iterator[Row]:
+    """Yield the header and the entries of a recording; report lines as `read_entries` does."""
     for line in read_lines(file):
         if isinstance(line, BadLine):
             warn_about_line(file, line)
             on_bad_line(line)
-        elif isinstance(line, Frame | StderrChunk | JournalEvent):
+        else:
             yield line
+
+
+def read_decoded(file: Path, *, dialect: str | None = None) -> Iterator[DecodedFrame]:
+    """Yield the frames of a recording as its model reads them: joined, paired, and as edited."""
+    model = SessionModel(dialect, has_conversations_only=True, edits=read_edits(file))
+    for row in read_lines(file):
+        model.read([row])
+        if isinstance(row, Frame) and model.decoded is not None:
+            yield model.decoded
 
 
 def is_redacted(file: Path) -> bool:
@@ -127,7 +158,11 @@ def is_redacted(file: Path) -> bool:
 
 
 def read_session_model(
-    file: Path, wanted: Filter | None = None, *, until: int | None = None
+    file: Path,
+    wanted: Filter | None = None,
+    *,
+    until: int | None = None,
+    dialect: str | None = None,
 ) -> SessionModel:
     """Return the session model of a recording.
 
@@ -135,33 +170,44 @@ def read_session_model(
         file: The recording.
         wanted: Statistics count only frames that match it; None: all.
         until: The last entry to read; None: all.
+        dialect: The dialect of its frames; None: it is recognised.
     """
-    model = SessionModel(edits=read_edits(file))
-    entries: Iterable[Entry] = read_entries(file)
+    model = SessionModel(dialect, edits=read_edits(file))
+    rows: Iterable[Row] = read_rows(file)
     if not file.is_file():
         # The event of an edit comes after its frame.
-        entries = [*entries]
-        model.expect(entries)
+        rows = [*rows]
+        model.expect(rows)
     if until is not None:
-        entries = takewhile(lambda entry: entry.seq <= until, entries)
+        rows = takewhile(lambda row: _number(row) <= until, rows)
     if wanted is None or wanted.is_empty:
-        model.read(entries)
+        model.read(rows)
         return model
     exchanges = model.exchanges
     if "pending" in wanted.fields:
         # Which requests have a response is known only at the end.
-        exchanges = read_session_model(file, until=until).exchanges
+        exchanges = read_session_model(file, until=until, dialect=dialect).exchanges
 
-    def counts(frame: Frame) -> bool:
-        return wanted.matches(EntryFields(frame, exchanges, notes=model.notes()))
+    def counts(frame: DecodedFrame) -> bool:
+        notes = model.notes()
+        return wanted.matches(EntryFields(frame.frame, exchanges, notes=notes, decoded=frame))
 
-    model.read(entries, counts=counts)
+    model.read(rows, counts=counts)
     warn_about_filter(wanted)
     return model
 
 
+def _number(row: Row) -> int:
+    return row.seq if isinstance(row, Frame | StderrChunk | JournalEvent) else 0
+
+
 def annotate(
-    file: Path, wanted: Filter, *, has_findings: bool = False, has_gaps: bool = False
+    file: Path,
+    wanted: Filter,
+    *,
+    has_findings: bool = False,
+    has_gaps: bool = False,
+    dialect: str | None = None,
 ) -> Annotations:
     """Read the annotations that `wanted` needs; do not read the recording if it needs none.
 
@@ -170,23 +216,26 @@ def annotate(
         wanted: the filter.
         has_findings: findings are shown, whether or not the filter asks for them.
         has_gaps: the same for the times between frames.
+        dialect: the dialect of the recording; None: it is recognised.
 
     Raises:
         RecordingError: it cannot be read.
     """
     found = Annotations()
-    linter = Linter() if has_findings or LINT_FIELDS & wanted.fields else None
+    linter = Linter(dialect=dialect) if has_findings or LINT_FIELDS & wanted.fields else None
     needs_model = has_gaps or wanted.needs_notes
-    model = SessionModel(edits=read_edits(file)) if needs_model else None
+    model = SessionModel(dialect, edits=read_edits(file)) if needs_model else None
     if linter is None and model is None:
         return found
     for entry in read_lines(file):
         # Lines that cannot be read are reported by the command that shows the frames.
-        if not isinstance(entry, Frame | StderrChunk | JournalEvent):
+        if not isinstance(entry, Header | Frame | StderrChunk | JournalEvent):
             continue
         if linter is not None:
-            found.add_findings(linter.feed(entry))
-        if model is not None:
+            found.feed_linter(linter, entry)
+        if model is not None and isinstance(entry, Header):
+            model.read([entry])
+        elif model is not None and not isinstance(entry, Header):
             model.apply(entry)
             found.add_entry(entry, model.notes())
     if linter is not None:

@@ -20,6 +20,7 @@ from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import (
     annotate,
+    dialect_option,
     parse_filter,
     read_entries,
     warn_about_filter,
@@ -38,14 +39,14 @@ from acp_console.wording.frames import (
 from acp_console.wording.tables import GAP, join_cells
 from acp_console.wording.values import format_seconds
 from acp_inspector.filter.compiler import Filter
-from acp_inspector.filter.entries import exchange_of_row
+from acp_inspector.filter.entries import RecordingEntries, decoded_at
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.messages import DecodedFrame
+from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.recording.format import Header
 from acp_inspector.recording.index import MAX_WAITING
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
@@ -54,7 +55,7 @@ from acp_inspector.session.edits import Edit
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import Annotations
-from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row, frame_row
+from acp_inspector.views.frame_row import SUMMARY_WIDTH, decoded_row
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.jsonrpc import Json
 
@@ -113,6 +114,7 @@ _MIN_SUMMARY: Final = 20
 @click.option(
     "--follow", is_flag=True, help="Print new frames as they are written, until interrupted."
 )
+@dialect_option
 @click.option(
     "--view",
     type=click.Choice(get_args(View)),
@@ -138,6 +140,7 @@ def command(
     format_: Format,
     count: bool,
     follow: bool,
+    dialect: str | None,
     view: View | None,
     at: int | None,
     since: int | None,
@@ -158,14 +161,21 @@ def command(
                 raise UsageError(f"--{option} cannot be combined with --view")
         if format_ == "raw":
             raise UsageError("--view cannot be printed as raw", "use --format table or json")
-        return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json"))
+        return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json", dialect))
     if at is not None or since is not None:
         raise UsageError("--at and --since need --view")
-    return _print_frames(file, wanted, fields, format_, count=count, follow=follow)
+    return _print_frames(file, wanted, fields, format_, dialect=dialect, count=count, follow=follow)
 
 
 def _print_frames(
-    file: Path, wanted: Filter, fields: str, format_: Format, *, count: bool, follow: bool
+    file: Path,
+    wanted: Filter,
+    fields: str,
+    format_: Format,
+    *,
+    dialect: str | None,
+    count: bool,
+    follow: bool,
 ) -> int:
     names = [name.strip() for name in fields.split(",") if name.strip()]
     for name in names:
@@ -181,8 +191,8 @@ def _print_frames(
             "--follow cannot show or filter by turns, gaps and findings: they need the whole "
             "recording"
         )
-    known = annotate(file, wanted, has_findings=has_findings, has_gaps=has_gaps)
-    found = _follow(file, wanted) if follow else _find(file, wanted, known)
+    known = annotate(file, wanted, has_findings=has_findings, has_gaps=has_gaps, dialect=dialect)
+    found = _follow(file, wanted, dialect) if follow else _find(file, wanted, known, dialect)
     if count:
         click.echo(_count(file, wanted, found))
     elif format_ == "raw":
@@ -224,27 +234,27 @@ def _cell(name: str, row: ShownRow, known: Annotations) -> str:
 # Entries
 
 
-def _find(file: Path, wanted: Filter, known: Annotations) -> Iterator[Found]:
+def _find(file: Path, wanted: Filter, known: Annotations, dialect: str | None) -> Iterator[Found]:
     """Yield the matching entries; report unreadable lines on stderr."""
     if wanted.is_empty or not file.is_file():
-        yield from _match(read_lines(file), file, wanted, known)
+        yield from _match(read_lines(file), file, wanted, known, dialect)
         return
     if passes := scan_prefilter(wanted):
         with RecordingScan(file, partial(warn_about_line, file)) as recording:
-            for found in scan(recording, wanted, passes, known.notes):
+            for found in scan(recording, wanted, passes, known.notes, dialect=dialect):
                 if isinstance(found, DecodedFrame):
                     yield found.frame, partial(decoded_row, found)
                 elif _is_named(found, wanted):
                     yield found, partial(other_row, found)
         return
     # The index holds many of the fields that filters use; these need no reading.
-    with IndexedRecording(file).index_all() as recording:
+    with RecordingEntries(file, dialect).index_all() as recording:
         for bad_line in recording.bad_lines():
             warn_about_line(file, bad_line)
         for row in FilterSearch(recording, wanted, known.notes).find_all():
             entry = recording[row]
             if isinstance(entry, Frame):
-                yield entry, partial(_indexed_row, recording, row, entry)
+                yield entry, partial(decoded_row, decoded_at(recording, row, entry))
             elif isinstance(entry, StderrChunk | JournalEvent) and _is_named(entry, wanted):
                 yield entry, partial(other_row, entry)
 
@@ -262,11 +272,7 @@ def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:
     return edited_row(row_of(), edit)
 
 
-def _indexed_row(recording: IndexedRecording, row: int, frame: Frame) -> FrameRow:
-    return decoded_row(exchange_of_row(recording, row).decoded(frame))
-
-
-def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
+def _follow(file: Path, wanted: Filter, dialect: str | None) -> Iterator[Found]:
     """Yield the matching entries, then new ones as they are written, without end."""
 
     def lines() -> Iterator[Line]:
@@ -276,23 +282,28 @@ def _follow(file: Path, wanted: Filter) -> Iterator[Found]:
             time.sleep(POLL_INTERVAL_S)
 
     with RecordingTail(file) as tail:
-        yield from _match(lines(), file, wanted, Annotations())
+        yield from _match(lines(), file, wanted, Annotations(), dialect)
 
 
 def _match(
-    lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations
+    lines: Iterable[Line], file: Path, wanted: Filter, known: Annotations, dialect: str | None
 ) -> Iterator[Found]:
     """Yield the matching entries of a stream of lines; a response knows its request."""
-    exchanges = Exchanges(is_lean=True, max_open=MAX_WAITING)
+    decoder, exchanges = Decoder(dialect), Exchanges(is_lean=True, max_open=MAX_WAITING)
     for line in lines:
         if isinstance(line, BadLine):
             warn_about_line(file, line)
+        elif isinstance(line, Header):
+            decoder.begin_recording(line.dialect, line.cwd)
         elif isinstance(line, Frame):
-            row = frame_row(line, exchanges)
-            if wanted.matches(EntryFields(line, exchanges, notes=known.notes(line))):
-                yield line, lambda row=row: row
+            decoded = decoder.decode(line)
+            exchanges.pair(decoded)
+            notes = known.notes(line)
+            if wanted.matches(EntryFields(line, exchanges, notes=notes, decoded=decoded)):
+                yield line, partial(decoded_row, decoded)
         elif isinstance(line, StderrChunk | JournalEvent):
             if isinstance(line, JournalEvent) and line.begins_connection:
+                decoder.restart()
                 exchanges.restart(line.seq)
             if _is_named(line, wanted):
                 yield line, partial(other_row, line)

@@ -13,7 +13,13 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
-from acp_console.cli.reading import annotate, print_table, read_session_model, warn_about_filter
+from acp_console.cli.reading import (
+    annotate,
+    print_table,
+    read_decoded,
+    read_session_model,
+    warn_about_filter,
+)
 from acp_console.wording.capabilities import CAPABILITIES, capability_cells
 from acp_console.wording.tables import Layout
 from acp_console.wording.transcript import change_lines, transcript_lines
@@ -51,6 +57,8 @@ class ViewRequest:
     since: int | None
     """If set, show only the changes after this entry."""
     is_json: bool
+    dialect: str | None = None
+    """The dialect of the recording; None: it is recognised."""
 
 
 def print_view(view: View, request: ViewRequest) -> int:
@@ -63,7 +71,8 @@ def print_view(view: View, request: ViewRequest) -> int:
         raise UsageError("--since needs --view conversation")
     if not request.filter.is_empty and view != "exchanges":
         raise UsageError(f"--filter cannot be combined with --view {view}, which needs all frames")
-    VIEWS[view](read_session_model(request.file, until=request.at), request)
+    model = read_session_model(request.file, until=request.at, dialect=request.dialect)
+    VIEWS[view](model, request)
     return exit_codes.DONE
 
 
@@ -75,15 +84,12 @@ def _print_json(view: View, model: SessionModel, **members: Json) -> None:
 
 
 def _exchanges(model: SessionModel, request: ViewRequest) -> None:
-    known = annotate(request.file, request.filter)
+    wanted = _wanted_numbers(model, request)
 
     def is_wanted(*frames: Frame | None) -> bool:
-        facts = (
-            EntryFields(frame, model.exchanges, notes=known.notes(frame))
-            for frame in frames
-            if frame is not None
+        return any(
+            frame is not None and (wanted is None or frame.seq in wanted) for frame in frames
         )
-        return any(map(request.filter.matches, facts))
 
     shown = [
         each for each in model.exchanges.all if is_wanted(each.request_frame, each.response_frame)
@@ -101,6 +107,21 @@ def _exchanges(model: SessionModel, request: ViewRequest) -> None:
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
         click.echo(f"frame {fault.frame.seq}: {fault.kind}: {cell_text(fault.why)}")
+
+
+def _wanted_numbers(model: SessionModel, request: ViewRequest) -> set[int] | None:
+    """Return the numbers of the frames that match the filter; None: all do."""
+    if request.filter.is_empty:
+        return None
+    known = annotate(request.file, request.filter, dialect=request.dialect)
+    found: set[int] = set()
+    for frame in read_decoded(request.file, dialect=request.dialect):
+        fields = EntryFields(
+            frame.frame, model.exchanges, notes=known.notes(frame.frame), decoded=frame
+        )
+        if request.filter.matches(fields):
+            found.add(frame.frame.seq)
+    return found
 
 
 def _exchange_cells(each: Exchange) -> list[str]:

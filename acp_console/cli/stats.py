@@ -13,6 +13,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
+    dialect_option,
     filter_option,
     parse_filter,
     print_table,
@@ -49,8 +50,9 @@ Format: TypeAlias = Literal["table", "json"]
     help="What each row counts.",
 )
 @filter_option('Count only frames that match EXPR, such as "session == s1 and t < 60s".')
+@dialect_option
 @format_option(get_args(Format), "json: one object, times in seconds.")
-def command(*, file: Path, by: By, text: str, format_: Format) -> int:
+def command(*, file: Path, by: By, text: str, dialect: str | None, format_: Format) -> int:
     """Print counts and times of the recording FILE.
 
     \b
@@ -58,9 +60,10 @@ def command(*, file: Path, by: By, text: str, format_: Format) -> int:
     acp-console stats --by turn session.acp.ndjson
     acp-console stats --by session --filter 'from == agent' session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    model = read_session_model(file, parse_filter(text, unknown_fields=UNKNOWN_FIELDS))
+    wanted = parse_filter(text, unknown_fields=UNKNOWN_FIELDS)
+    model = read_session_model(file, wanted, dialect=dialect)
     if format_ == "json":
-        print_json(statistics_json(model, by))
+        print_json({**statistics_json(model, by), "dialect": model.dialect})
     else:
         click.echo(headline(model))
         click.echo()

@@ -17,10 +17,10 @@ from queue import Empty, SimpleQueue
 from typing import Any, Final, Generic, TypeVar
 
 from acp_console.listeners import Listeners
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry
 from acp_inspector.lint.engine import Linter
-from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.recording.format import Header
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.errors import AcpError
@@ -238,7 +238,7 @@ class BackgroundFold(Generic[T]):
             fold, wait_s = self._work(fold)
             if self.progress != before:
                 self._news()
-        if isinstance(self._entries, IndexedRecording):
+        if isinstance(self._entries, RecordingEntries):
             self._entries.close()
         # The values of this fold are garbage from here on.
         gc.unfreeze()
@@ -261,7 +261,7 @@ class BackgroundFold(Generic[T]):
         entries, progress = self._entries, self.progress
         if entries is None:
             entries = self._entries = self._open()
-        recording = entries if isinstance(entries, IndexedRecording) else None
+        recording = entries if isinstance(entries, RecordingEntries) else None
         if recording is not None and (progress.is_whole or not recording.is_complete):
             recording.index_more(INDEX_STEP_BYTES)
         progress.is_whole = recording is None or recording.is_complete
@@ -332,7 +332,7 @@ class BackgroundFold(Generic[T]):
     def _read_rows(self, fold: T, entries: EntrySequence, first: int, limit: int) -> int:
         """Read the next rows from `first` on; return the row behind them, `limit` at most."""
         behind = min(first + ROWS_PER_CHECK, limit)
-        if isinstance(entries, IndexedRecording):
+        if isinstance(entries, RecordingEntries):
             rows = entries[first:behind]
         else:
             rows = [entries[row] for row in range(first, behind)]
@@ -356,9 +356,21 @@ class AnalysisFolds:
     """
 
     def __init__(
-        self, entries: Callable[[], EntrySequence], *, is_over: Callable[[], bool] = lambda: False
+        self,
+        entries: Callable[[], EntrySequence],
+        *,
+        is_over: Callable[[], bool] = lambda: False,
+        dialect: str | None = None,
+        header: Header | None = None,
     ) -> None:
-        """Prepare to read the entries that `entries` opens."""
+        """Prepare to read the entries that `entries` opens.
+
+        Args:
+            entries: Opens the entries.
+            is_over: Whether a source that is not a file has ended.
+            dialect: The dialect of their frames; None: it is recognised.
+            header: That of the recording, if they are one.
+        """
         self.annotations = Annotations()
         self.news = Listeners()
         """Called by the threads of the folds."""
@@ -367,10 +379,17 @@ class AnalysisFolds:
 
         def new_model() -> SessionModel:
             self.annotations.clear_entries()
-            return SessionModel()
+            return begun(SessionModel(dialect))
+
+        def begun(model: SessionModel) -> SessionModel:
+            if header is not None:
+                model.read([header])
+            return model
 
         def with_edits(model: SessionModel) -> SessionModel | None:
-            return SessionModel(edits=model.edits.copy()) if model.is_outdated else None
+            if not model.is_outdated:
+                return None
+            return begun(SessionModel(dialect, edits=model.edits.copy()))
 
         def apply_entry(model: SessionModel, entry: Entry) -> None:
             model.apply(entry)
@@ -378,11 +397,14 @@ class AnalysisFolds:
 
         def begin_linting() -> Linter:
             self.annotations.clear_findings()
-            return Linter(limit=MAX_FINDINGS_PER_RULE)
+            linter = Linter(dialect=dialect, limit=MAX_FINDINGS_PER_RULE)
+            if header is not None:
+                linter.feed(header)
+            return linter
 
         def lint_entry(linter: Linter, entry: Entry) -> None:
             self.annotations.note_edit(entry)
-            self.annotations.add_findings(linter.feed(entry))
+            self.annotations.feed_linter(linter, entry)
 
         self.model: BackgroundFold[SessionModel] = BackgroundFold(
             entries,

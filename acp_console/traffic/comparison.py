@@ -15,9 +15,8 @@ from acp_console.listeners import Listeners
 from acp_console.wording.values import format_number
 from acp_inspector.compare.diff import compare
 from acp_inspector.compare.difference import JournalComparison
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Row, read_lines
 from acp_protocol.errors import AcpError
 
@@ -48,7 +47,7 @@ def recording_source(path: Path, title: str = "") -> ComparisonSource:
 
 def entries_source(entries: EntrySequence, title: str) -> ComparisonSource:
     """Return what a screen shows, as far as it has arrived when it is read."""
-    if isinstance(entries, IndexedRecording):
+    if isinstance(entries, RecordingEntries):
         return recording_source(entries.path, title)
     return ComparisonSource(title, lambda: (entries[row] for row in range(len(entries))))
 

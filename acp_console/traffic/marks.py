@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Final, Literal
 
 from acp_console.paths import FileWriteError, write_private
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import SUFFIX
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.regular_files import read_regular
 from acp_protocol.host.state import state_directory
@@ -188,7 +187,7 @@ class Marks:
 
     def find_entries(self) -> bool:
         """Look for the entries of marks that were read; return whether any mark was settled."""
-        is_complete = isinstance(self._entries, IndexedRecording) and self._entries.is_complete
+        is_complete = isinstance(self._entries, RecordingEntries) and self._entries.is_complete
         waiting: list[Mark] = []
         for mark in self._waiting:
             row = self._row_of(mark.seq)

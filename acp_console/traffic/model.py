@@ -13,11 +13,10 @@ from acp_console.traffic.marks import Marks, NotesFile
 from acp_console.traffic.rows import TrafficRow, gap_before, read_row, run_row, time_of
 from acp_console.traffic.runs import Run, Runs
 from acp_inspector.filter.compiler import Filter, compile_filter
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, fields_of_row
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries, fields_of_row
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch, RunSlow
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_inspector.session.edits import Edit, edit_of
 from acp_inspector.views.annotations import Annotations, FrameNotes
@@ -160,7 +159,7 @@ class TrafficModel:
 
     def row_of(self, n: int) -> int | None:
         """Return the row of entry `n`; None if there is no such entry, or no row for it yet."""
-        if isinstance(self.entries, IndexedRecording):
+        if isinstance(self.entries, RecordingEntries):
             return self.entries.row_of(n)
         row = bisect_left(range(len(self.entries)), n, key=self._number)
         return row if row < len(self.entries) and self._number(row) == n else None
@@ -274,7 +273,7 @@ class TrafficModel:
     def known(self) -> dict[str, list[str]]:
         """Return seen values of fields, for completion."""
         found = {name: list(values) for name, values in self.seen.items()}
-        if isinstance(self.entries, IndexedRecording):
+        if isinstance(self.entries, RecordingEntries):
             names = self.entries.index.methods.names[:_MAX_SEEN]
             found["method"] = list(dict.fromkeys([*found["method"], *names]))
         return found

@@ -11,9 +11,8 @@ from typing import Final
 from acp_console.traffic.marks import Marks
 from acp_console.traffic.rows import ASKS_PERSON, time_of
 from acp_inspector.filter.compiler import compile_filter
-from acp_inspector.filter.entries import EntrySequence
+from acp_inspector.filter.entries import EntrySequence, RecordingEntries
 from acp_inspector.filter.search import FilterSearch
-from acp_inspector.recording.random_access import IndexedRecording
 
 TAIL_ROWS: Final = 8
 """Rows at the end that are searched for one with a time: footers have none."""
@@ -86,7 +85,7 @@ class Overview:
 
     def _row_from(self, time: float) -> int:
         entries = self._entries
-        if isinstance(entries, IndexedRecording):
+        if isinstance(entries, RecordingEntries):
             return bisect_left(entries.index.times, time)
         return bisect_left(range(len(entries)), time, key=lambda row: time_of(entries, row))
 

@@ -13,18 +13,15 @@ from acp_console.traffic.runs import Run
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
 from acp_console.wording.values import format_latency, format_size
-from acp_inspector.filter.entries import EntrySequence
+from acp_inspector.filter.entries import EntrySequence, RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.index import LineKind
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import BadLine, Row
 from acp_inspector.session.edits import Edit
-from acp_inspector.session.exchanges import Exchanges
-from acp_inspector.views.frame_row import frame_row
+from acp_inspector.views.frame_row import decoded_row
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import parse
+from acp_protocol.json_values import get_string
 
 LARGE: Final = 8 << 20
 """Frames of at least this many bytes are read only on demand."""
@@ -99,7 +96,7 @@ class TrafficRow:
 
 def time_of(entries: EntrySequence, row: int) -> float:
     """Return the seconds since the journal began, from the index if possible."""
-    if isinstance(entries, IndexedRecording):
+    if isinstance(entries, RecordingEntries):
         return entries.row_info(row).time
     entry = entries[row]
     return entry.time if isinstance(entry, Frame | StderrChunk | JournalEvent) else 0.0
@@ -124,14 +121,14 @@ _MAX_BETWEEN: Final = 1000
 
 
 def _is_frame(entries: EntrySequence, row: int) -> bool:
-    if isinstance(entries, IndexedRecording):
+    if isinstance(entries, RecordingEntries):
         return entries.row_info(row).kind in {LineKind.CLIENT, LineKind.AGENT}
     return isinstance(entries[row], Frame)
 
 
 def size_of(entries: EntrySequence, row: int) -> int:
     """Return the number of bytes of a row, if known without reading it."""
-    if isinstance(entries, IndexedRecording):
+    if isinstance(entries, RecordingEntries):
         behind = entries.index.offset(row + 1) if row + 1 < len(entries) else 0
         return max(behind - entries.index.offset(row), 0)
     entry = entries[row]
@@ -147,7 +144,7 @@ def read_row(
     """
     if (size := size_of(entries, row)) > max_size:
         method = ""
-        if isinstance(entries, IndexedRecording):
+        if isinstance(entries, RecordingEntries):
             method = single_line(entries.row_info(row).method or "", 60)
         summary = "too large to show here: press v"
         return TrafficRow(0, time_of(entries, row), "", "large", summary, method, size=size)
@@ -182,11 +179,8 @@ def run_row(
     for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):
         entry = entries[row]
         edit = edit_of(entry.seq) if isinstance(entry, Frame) else None
-        data = edit.now if edit is not None else entry.data if isinstance(entry, Frame) else b"null"
-        value = parse(data)
-        content = get(get(get(value, "params"), "update"), "content")
-        text = get(content, "text")
-        words += text if isinstance(text, str) else ""
+        sent = entry if edit is None or not isinstance(entry, Frame) else edit.sent(entry)
+        words += _streamed(entries, row, sent)
         if len(words) > MAX_SUMMARY:
             break
     shown = single_line(words, MAX_SUMMARY)
@@ -200,6 +194,14 @@ def run_row(
     )
 
 
+def _streamed(entries: EntrySequence, row: int, entry: Row) -> str:
+    """Return the text of the updates in a row."""
+    if not isinstance(entry, Frame):
+        return ""
+    contents = [part.update.get("content") for part in entries.decoded(row, entry).parts]
+    return "".join(get_string(content, "text") for content in contents)
+
+
 _CHUNKS_READ: Final = 32
 """Frames of a run whose text is shown, at most."""
 _RUN_NAMES: Final = {
@@ -210,13 +212,12 @@ _RUN_NAMES: Final = {
 
 
 def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
-    exchanges = Exchanges()
-    request_row = entries.request_row(row)
-    if request_row is not None and size_of(entries, request_row) <= LARGE:
-        request = entries[request_row]
+    decoded = entries.decoded(row, frame)
+    for each in entries.counterparts(row):
+        request = entries[each] if each < row and size_of(entries, each) <= LARGE else None
         if isinstance(request, Frame):
-            exchanges.apply(request)
-    summary = frame_row(frame, exchanges)
+            decoded.respond_to(entries.decoded(each, request))
+    summary = decoded_row(decoded)
     answer_row = entries.response_row(row)
     latency = summary.latency
     if answer_row is not None:

@@ -12,9 +12,9 @@ from typing import Any, Final, TypeAlias, cast
 
 import orjson
 
-from acp_inspector.filter.entries import EntrySequence
+from acp_inspector.filter.entries import EntrySequence, RecordingEntries
 from acp_inspector.journal import Frame
-from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.messages import DecodedFrame
 from acp_protocol.errors import AcpError
 
 BLOCK: Final = 256
@@ -102,7 +102,15 @@ class Runs:
         return found
 
     def _keys(self, first: int, end: int) -> list[tuple[_Key | None, int]]:
-        if not isinstance(self._entries, IndexedRecording):
+        keys = self._keys_as_sent(first, end)
+        for row in self._entries.translated(first, end):
+            frame = self._entries[row]
+            if isinstance(frame, Frame):
+                keys[row - first] = _key_of(self._entries.decoded(row, frame)), len(frame.data)
+        return keys
+
+    def _keys_as_sent(self, first: int, end: int) -> list[tuple[_Key | None, int]]:
+        if not isinstance(self._entries, RecordingEntries):
             entries = (self._entries[row] for row in range(first, end))
             return [
                 (_key(each.data), len(each.data)) if isinstance(each, Frame) else (None, 0)
@@ -130,11 +138,21 @@ def _key(raw: bytes, *path: str) -> _Key | None:
         value: Any = orjson.loads(raw)
         for step in (*path, "params"):
             value = value[step]
-        update = value["update"]
-        name, session = update["sessionUpdate"], value["sessionId"]
-        call, status = update.get("toolCallId", ""), update.get("status")
+        update, session = value["update"], value["sessionId"]
+        return _key_in(update, session)
     except (ValueError, LookupError, TypeError, AttributeError):
         return None
+
+
+def _key_of(decoded: DecodedFrame) -> _Key | None:
+    """Return the key of a frame of a dialect, all of whose messages have it."""
+    keys = {_key_in(part.update, part.session) for part in decoded.parts}
+    return keys.pop() if len(keys) == 1 else None
+
+
+def _key_in(update: Any, session: Any) -> _Key | None:
+    name = update.get("sessionUpdate")
+    call, status = update.get("toolCallId", ""), update.get("status")
     # What ends a tool call stands alone, in sight.
     is_output = name == "tool_call_update" and status in {None, "in_progress"}
     if not isinstance(name, str) or not (name.endswith("_chunk") or is_output):

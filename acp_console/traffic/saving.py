@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -13,18 +14,18 @@ from acp_console.traffic.rows import size_of
 from acp_console.wording.frames import ShownRow, edited_row, frame_json, other_row, table_lines
 from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
 from acp_console.wording.values import OUTPUT_VERSION, ascii_json
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence
+from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.messages import Decoder
 from acp_inspector.recording.format import Header, RecordingError, new_header
-from acp_inspector.recording.random_access import IndexedRecording
-from acp_inspector.recording.reader import read_lines
+from acp_inspector.recording.reader import read_header, read_lines
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_inspector.redaction.files import redact_recording
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.recorded_edits import read_edits
-from acp_inspector.views.frame_row import frame_row
+from acp_inspector.views.frame_row import decoded_row
 
 SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
 
@@ -40,7 +41,7 @@ ENTRIES_PER_WRITE: Final = 1000
 
 def saved_size(entries: EntrySequence, rows: Sequence[int]) -> int:
     """Return the bytes of rows; all of a recording are known without a look at each."""
-    if isinstance(entries, IndexedRecording) and isinstance(rows, range) and len(rows):
+    if isinstance(entries, RecordingEntries) and isinstance(rows, range) and len(rows):
         return entries.index.offset(rows[-1]) - entries.index.offset(rows[0])
     return sum(size_of(entries, row) for row in rows)
 
@@ -92,33 +93,44 @@ def save_rows(
 
 def _lines(source: Path, format_: SaveFormat, context: Collection[int]) -> Iterator[str]:
     """Yield what is written of a recording; the entries of `context` only explain others."""
-    found = (each for each in read_lines(source) if isinstance(each, ENTRY_TYPES))
+    header, found = (
+        read_header(source),
+        (each for each in read_lines(source) if isinstance(each, ENTRY_TYPES)),
+    )
     edits = read_edits(source)
     match format_:
         case "Markdown":
-            yield from _markdown(found, edits)
+            yield from _markdown(header, found, edits)
         case "JSON lines":
-            for row in _shown_rows(found, edits, context):
+            for row in _shown_rows(header, found, edits, context):
                 yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
         case _:
-            yield from table_lines(_shown_rows(found, edits, context))
+            yield from table_lines(_shown_rows(header, found, edits, context))
 
 
 def _shown_rows(
-    found: Iterable[Entry], edits: Edits, context: Collection[int]
+    header: Header, found: Iterable[Entry], edits: Edits, context: Collection[int]
 ) -> Iterator[ShownRow]:
-    exchanges = Exchanges()
+    decoder, exchanges = Decoder(), Exchanges()
+    decoder.begin_recording(header.dialect, header.cwd)
     for entry in found:
         if isinstance(entry, JournalEvent) and entry.begins_connection:
+            decoder.restart()
             exchanges.restart(entry.seq)
-        row = frame_row(entry, exchanges) if isinstance(entry, Frame) else other_row(entry)
+        if isinstance(entry, Frame):
+            decoded = decoder.decode(entry)
+            exchanges.pair(decoded)
+            row = decoded_row(decoded)
+        else:
+            row = other_row(entry)
         edit = edits.of(entry.seq)
         if entry.seq not in context:
             yield row if edit is None else edited_row(row, edit)
 
 
-def _markdown(found: Iterable[Entry], edits: Edits) -> Iterator[str]:
+def _markdown(header: Header, found: Iterable[Entry], edits: Edits) -> Iterator[str]:
     talks = Conversations()
+    talks.fold.decoder.begin_recording(header.dialect, header.cwd)
     talks.read(found, edits)
     for session_id, talk in talks.sessions.items():
         yield f"# {markdown_text(talk.info.title or session_id)}"
@@ -127,11 +139,14 @@ def _markdown(found: Iterable[Entry], edits: Edits) -> Iterator[str]:
 
 
 def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
-    if isinstance(entries, IndexedRecording):
-        with IndexedRecording(entries.path).index_all() as recording:
-            _put(_entries(recording, rows), recording.header, path)
+    if isinstance(entries, RecordingEntries):
+        with RecordingEntries(entries.path).index_all() as recording:
+            # The frames that show the dialect may be left out.
+            dialect = recording.header.dialect or entries.dialect
+            _put(_entries(recording, rows), replace(recording.header, dialect=dialect), path)
     else:
-        header = new_header((), Path.cwd(), about="saved from the Traffic screen")
+        about = "saved from the Traffic screen"
+        header = new_header((), Path.cwd(), about=about, dialect=entries.dialect)
         _put(_entries(entries, rows), header, path)
 
 

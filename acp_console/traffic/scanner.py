@@ -16,7 +16,7 @@ from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.overview import Overview
 from acp_console.wording.values import format_number, plural
 from acp_inspector.filter.compiler import Filter
-from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.filter.entries import RecordingEntries
 from acp_inspector.views.annotations import LINT_FIELDS, MODEL_FIELDS
 from acp_protocol.errors import AcpError
 
@@ -35,7 +35,7 @@ class TrafficScanner:
         """Scan for `view`, reading at most `step_bytes` of its recording at a time."""
         self._view = view
         self._step_bytes = step_bytes
-        self._recording = view.entries if isinstance(view.entries, IndexedRecording) else None
+        self._recording = view.entries if isinstance(view.entries, RecordingEntries) else None
         self.overview = Overview(view.entries, view.marks)
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
@@ -85,7 +85,7 @@ class TrafficScanner:
         was_replaced, self._was_replaced = self._was_replaced, False
         return was_replaced
 
-    def _advance(self, recording: IndexedRecording) -> None:
+    def _advance(self, recording: RecordingEntries) -> None:
         before = len(recording)
         recording.index_more(self._step_bytes)
         if len(recording) < before:
@@ -180,7 +180,7 @@ class TrafficScanner:
         self._scan = None
 
 
-def growth_of(recording: IndexedRecording) -> Lookout:
+def growth_of(recording: RecordingEntries) -> Lookout:
     """Return a lookout for what other programs write to a recording."""
 
     def look() -> tuple[int, int] | None:

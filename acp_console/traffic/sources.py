@@ -17,9 +17,9 @@ from typing import Final, Protocol
 from acp_console.listeners import Listeners
 from acp_console.traffic.marks import NotesFile
 from acp_inspector.control.client import AttachError, ProxyClient, RunningProxy
+from acp_inspector.filter.entries import RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header, RecordingLine
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.errors import AcpError
 
 MAX_QUEUED: Final = 10_000
@@ -36,6 +36,11 @@ class TrafficSource(Protocol):
     def is_live(self) -> bool: ...
 
     @property
+    def dialect(self) -> str | None:
+        """The dialect that the user has chosen."""
+        ...
+
+    @property
     def notes(self) -> NotesFile:
         """Where its marks are kept."""
         ...
@@ -46,20 +51,22 @@ class ProxySource:
 
     is_live = True
 
-    def __init__(self, proxy: RunningProxy) -> None:
+    def __init__(self, proxy: RunningProxy, dialect: str | None = None) -> None:
+        """Attach to `proxy`; without `dialect` it is recognised."""
         self.proxy = proxy
+        self.dialect = dialect
         self.title = f"{proxy.name} ({proxy.pid})"
         # Process numbers are used again, times are not.
         apart = sha256(f"{proxy.path} {proxy.pid} {proxy.created}".encode()).hexdigest()[:16]
         self.notes = NotesFile(None, apart=f"proxy-{apart}")
         self._attachment: ProxyClient | None = None
 
-    def recording(self) -> IndexedRecording | None:
+    def recording(self) -> RecordingEntries | None:
         """Return the proxy's recording if it is readable here; the caller closes it."""
         if self.proxy.recording is None:
             return None
         try:
-            recording = IndexedRecording(Path(self.proxy.recording))
+            recording = RecordingEntries(Path(self.proxy.recording), self.dialect)
         except AcpError:
             return None
         if "series" in recording.header.meta:
@@ -87,18 +94,20 @@ class FileSource:
 
     is_live = False
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, dialect: str | None = None) -> None:
+        """Show the recording at `path`; without `dialect` it is named there, or recognised."""
         self.path = path
+        self.dialect = dialect
         self.title = path.name
         self.notes = NotesFile(path)
 
-    def open(self) -> IndexedRecording:
+    def open(self) -> RecordingEntries:
         """Return the recording; the caller closes it.
 
         Raises:
             RecordingError: it cannot be read, or is not a recording.
         """
-        return IndexedRecording(self.path)
+        return RecordingEntries(self.path, self.dialect)
 
 
 class ProxyWatcher:

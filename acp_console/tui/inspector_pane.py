@@ -24,9 +24,8 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.news import News
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.wording.values import format_number, plural
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.views.annotations import MODEL_FIELDS
 from acp_protocol.errors import AcpError
 
@@ -61,7 +60,7 @@ class InspectorPane(Horizontal):
 
     def __init__(
         self,
-        entries: IndexedRecording | EntryList | None = None,
+        entries: RecordingEntries | EntryList | None = None,
         *,
         is_over: Callable[[], bool] = lambda: False,
         now: Callable[[], float | None] = lambda: None,
@@ -90,11 +89,15 @@ class InspectorPane(Horizontal):
         self._now = now
         self._notes = notes
         shown = self._entries
-        if isinstance(shown, IndexedRecording):
+        if isinstance(shown, RecordingEntries):
             # Other threads read it, and each needs its own object.
-            self.folds = AnalysisFolds(lambda: IndexedRecording(shown.path))
+            self.folds = AnalysisFolds(
+                lambda: RecordingEntries(shown.path),
+                dialect=shown.chosen_dialect,
+                header=shown.header,
+            )
         else:
-            self.folds = AnalysisFolds(lambda: shown, is_over=is_over)
+            self.folds = AnalysisFolds(lambda: shown, is_over=is_over, dialect=shown.chosen_dialect)
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(self._entries, self.folds.annotations, notes=self._notes, id="traffic")
@@ -186,7 +189,7 @@ class InspectorPane(Horizontal):
     def _background(self) -> tuple[BackgroundFold[Any], ...]:
         """Return the folds that rows and filter need; none before the rows are read."""
         shown = self._entries
-        if isinstance(shown, IndexedRecording) and not shown.is_complete:
+        if isinstance(shown, RecordingEntries) and not shown.is_complete:
             return ()
         if self.needs_model or MODEL_FIELDS & self.traffic.needs:
             return self.folds.model, self.folds.linter

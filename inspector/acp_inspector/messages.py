@@ -19,12 +19,12 @@ Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -272,9 +272,18 @@ def _request_with(id_: RequestId, frames: Iterable[DecodedFrame]) -> tuple[Reque
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
 
-    def __init__(self, dialect: Dialect | None = None) -> None:
-        """Decode frames of `dialect`; None: recognise the dialect by the first frames."""
-        self._chosen = dialect
+    def __init__(self, dialect: Dialect | str | None = None, directory: str | None = None) -> None:
+        """Begin.
+
+        Args:
+            dialect: The dialect of the frames, or its name, which is `none` for the published
+                protocol; None: it is recognised.
+            directory: That of sessions whose client names none; None: the current one.
+        """
+        if dialect is not None and not isinstance(dialect, str):
+            dialect, directory = dialect.name, dialect.directory
+        self._name = dialect
+        self._directory = directory
         self.restart()
 
     @property
@@ -283,17 +292,31 @@ class Decoder:
         return self._dialect.name if self._dialect else None
 
     @property
+    def chosen(self) -> str | None:
+        """The name of the dialect that needs no recognition."""
+        return self._name
+
+    @property
     def is_official(self) -> bool:
         """Whether the connection is known to be in the published protocol."""
         return self._is_settled
 
+    def begin_recording(self, dialect: str | None, directory: str) -> None:
+        """Take what the header of a recording names; a dialect that was chosen before stays."""
+        if self._name is None and dialect is not None:
+            from acp_protocol.dialects.registry import SPOKEN
+
+            self._name = dialect if dialect in SPOKEN else None
+        self._directory = directory or "/"
+        self.restart()
+
     def restart(self) -> None:
         """Begin a new connection and recognise its dialect again."""
-        self._dialect = self._chosen
+        self._dialect = self._open(self._name)
         self._recognition = DialectDetector()
-        self._is_settled = False
+        self._is_settled = self._dialect is None and self._name is not None
         """Whether no dialect will be recognised any more."""
-        self._earlier: deque[Frame] = deque(maxlen=2 * MAX_FRAMES)
+        self._earlier: list[Frame] = []
         """Frames kept for the dialect, until one is recognised."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
@@ -305,22 +328,33 @@ class Decoder:
                 self._recognition.framing = "headers"
             name = self._recognition.feed(frame.data, frame.side)
             if name is None:
-                sides: tuple[Side, ...] = ("client", "agent")
-                if all(map(self._recognition.is_settled, sides)):
-                    self._is_settled = True
-                    self._earlier.clear()
-                else:
-                    self._earlier.append(frame)
+                self._settle(frame)
                 return decoded
-            from acp_protocol.dialects.registry import open_dialect
-
-            self._dialect = open_dialect(name)
+            self._dialect = dialect = self._open(name)
+            assert dialect is not None
             for earlier in self._earlier:
                 # Responses name no method: the dialect has to know the requests before them.
-                self._dialect.read(earlier.data, earlier.side)
+                dialect.read(earlier.data, earlier.side)
             self._earlier.clear()
+        assert self._dialect is not None
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
         return decoded
+
+    def _settle(self, frame: Frame) -> None:
+        """Decide whether a frame in which no dialect was recognised is the last to look at."""
+        sides: tuple[Side, ...] = ("client", "agent")
+        self._earlier.append(frame)
+        if len(self._earlier) >= 2 * MAX_FRAMES or all(map(self._recognition.is_settled, sides)):
+            self._is_settled = True
+            self._earlier.clear()
+
+    def _open(self, name: str | None) -> Dialect | None:
+        if name is None or name == NO_DIALECT:
+            return None
+        # Imported late: dialects are rare, and their modules are slow to import.
+        from acp_protocol.dialects.registry import open_translator
+
+        return open_translator(name, self._directory)
 
 
 _UNREAD: Final[Json] = object()

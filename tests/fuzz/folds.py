@@ -36,7 +36,6 @@ from acp_inspector.replay.directories import replay_directories
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.items import Item
-from acp_inspector.views.frame_row import frame_row
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.to_json import session_to_json
 from acp_protocol.dialects.registry import open_dialect
@@ -44,7 +43,7 @@ from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Notification, Request, SuccessResponse, read_message
 from tests.fuzz.wrong_types import Case
-from tests.inspector.talks import Said, answer, ask, prompt, update
+from tests.inspector.talks import Said, answer, ask, paired_row, prompt, update
 
 LOOK = Look.from_theme({}, has_colors=False)
 Fold = Callable[[Entry], object]
@@ -109,7 +108,7 @@ def steps_fold() -> Fold:
 
 def rows_fold() -> Fold:
     exchanges = Exchanges()
-    return lambda entry: frame_row(entry, exchanges) if isinstance(entry, Frame) else None
+    return lambda entry: paired_row(entry, exchanges) if isinstance(entry, Frame) else None
 
 
 def lint_fold() -> Fold:

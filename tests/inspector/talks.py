@@ -7,6 +7,9 @@ from collections.abc import Mapping
 from typing import Any, TypeAlias
 
 from acp_inspector.journal import Frame
+from acp_inspector.messages import DecodedFrame
+from acp_inspector.session.exchanges import Exchanges
+from acp_inspector.views.frame_row import FrameRow, decoded_row
 from acp_protocol.framing import Side
 
 Said: TypeAlias = tuple[Side, Mapping[str, Any] | bytes]
@@ -58,3 +61,10 @@ def prompt(id_: int, text: str, *, session: str = "s1") -> Said:
     """Return the client's prompt."""
     blocks = [{"type": "text", "text": text}]
     return ask("client", id_, "session/prompt", sessionId=session, prompt=blocks)
+
+
+def paired_row(frame: Frame, exchanges: Exchanges) -> FrameRow:
+    """Return the row of the next frame, in the published protocol."""
+    decoded = DecodedFrame(frame)
+    exchanges.pair(decoded)
+    return decoded_row(decoded)

@@ -51,10 +51,9 @@ from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_console.wording.values import plural
 from acp_inspector.filter.compiler import compile_filter
-from acp_inspector.filter.entries import EntryList, EntrySequence
+from acp_inspector.filter.entries import EntryList, EntrySequence, RecordingEntries
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.views.annotations import Annotations
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.sanitize import single_line
@@ -181,7 +180,7 @@ class TrafficPane(Vertical):
         self.changed = Listeners()
         """Called when there are other rows, another cursor or another status."""
         self._reported: object = None
-        self._growth = growth_of(entries) if isinstance(entries, IndexedRecording) else None
+        self._growth = growth_of(entries) if isinstance(entries, RecordingEntries) else None
         self.news = News(self, self._look)
         self._beginning = News(self, self._work_on, interval=SLICE_INTERVAL_S)
         """Goes on with the background work."""
@@ -600,7 +599,7 @@ class TrafficPane(Vertical):
             case "path":
                 text = self.detail.json_path or "$"
             case "command":
-                if not isinstance(self._entries, IndexedRecording):
+                if not isinstance(self._entries, RecordingEntries):
                     self.notify("Only a frame of a recording has a command", severity="warning")
                     return
                 path = shlex.quote(str(self._entries.path))

@@ -30,10 +30,9 @@ from acp_console.tui.news import News
 from acp_console.tui.talk_pane import TalkPane
 from acp_console.wording.values import plural
 from acp_inspector.control.client import RunningProxy
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.reader import Row
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
@@ -70,7 +69,7 @@ class WatchScreen(Screen[None]):
         self.sources = tuple(sources)
         self._place = 0
         self._reading: ProxyReader | ProxyWatcher | None = None
-        self._recording: IndexedRecording | None = None
+        self._recording: RecordingEntries | None = None
         self._problem: AcpError | None = None
         self._ending = ""
         self._count = 0
@@ -187,7 +186,8 @@ class WatchScreen(Screen[None]):
             self._reading = ProxyWatcher(source) if self._recording else ProxyReader(source)
             self._reading.news.add(self.news)
             self._reading.start()
-        entries = EntryList() if self._recording is None else self._recording
+        recording = self._recording
+        entries = EntryList(dialect=source.dialect) if recording is None else recording
         reading = self._reading
         inspection = InspectorPane(
             entries,

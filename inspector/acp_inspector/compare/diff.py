@@ -6,7 +6,7 @@ Source: docs/design/replay.md.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import inf
 from pathlib import PurePosixPath, PureWindowsPath
@@ -26,8 +26,11 @@ from acp_inspector.compare.ignoring import (
 from acp_inspector.compare.steps import Level, Steps
 from acp_inspector.compare.tolerances import STRICT, TOLERANCES, ToleranceName, forms_of
 from acp_inspector.compare.values import Templates
-from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
+from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.jsonpath import JSONPath
+from acp_inspector.messages import DecodedFrame
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import Row
 from acp_inspector.session.exchanges import PairedMessage
 from acp_inspector.session.fold import Sessions
 from acp_inspector.views.annotations import FrameNotes
@@ -54,8 +57,8 @@ class CompareOptions(TypedDict, total=False):
 
 
 def compare(
-    left: Sequence[Entry],
-    right: Sequence[Entry],
+    left: Sequence[Row],
+    right: Sequence[Row],
     *,
     level: Level = "semantic",
     ignores: Sequence[Ignore] = (),
@@ -64,13 +67,14 @@ def compare(
     ids: IdMap | None = None,
     matchers: Sequence[Matcher] = (),
     tolerances: Collection[ToleranceName] = TOLERANCES,
+    dialect: str | None = None,
     progress: Callable[[float], None] = lambda share: None,
 ) -> JournalComparison:
     """Return where two journals differ.
 
     Args:
-        left: The entries of the left journal.
-        right: The entries of the right journal.
+        left: The entries of the left journal; the header of a recording says how they are read.
+        right: The same of the right one.
         level: How closely they are compared.
         ignores: Exclusions; each counts how often it applied.
         selectors: Which frames of each journal are compared; None: all.
@@ -79,6 +83,7 @@ def compare(
             ids of both.
         matchers: Paths whose values are not compared but matched; each counts how often.
         tolerances: What may differ; on the level `strict`, only what is bound.
+        dialect: The dialect of both; None: it is recognised.
         progress: Called now and then with the share that is done, from 0 to 1; what it raises ends
             the comparison.
     """
@@ -90,8 +95,10 @@ def compare(
     names = {live: _directory_name(at) for live, at in numbers.items()}
     recorded_names = {each: names[live] for each, live in ids.directories.items()}
     excluding = ignores, matchers
-    ours = _read(left, level, excluding, selectors[0], sides, recorded_names, allowed, work)
-    theirs = _read(right, level, excluding, selectors[1], sides, names, allowed, work)
+    ours = _read(
+        left, level, excluding, selectors[0], sides, recorded_names, allowed, dialect, work
+    )
+    theirs = _read(right, level, excluding, selectors[1], sides, names, allowed, dialect, work)
     alignment = Alignment(ours, theirs, ids, allowed)
     for session, other in paired_sessions(ours.steps, theirs.steps, ids):
         alignment.match_session(session, other, sides, lambda: work.advance(0))
@@ -139,13 +146,14 @@ class _Progress:
 
 
 def _read(
-    entries: Sequence[Entry],
+    rows: Sequence[Row],
     level: Level,
     excluding: tuple[Sequence[Ignore], Sequence[Matcher]],
     wanted: FrameSelector | None,
     sides: Sequence[Side],
     names: Mapping[str, str],
     tolerances: frozenset[ToleranceName],
+    dialect: str | None,
     work: _Progress,
 ) -> MarkedSteps:
     """Return the steps of a journal; ignores apply only to compared sides.
@@ -153,34 +161,28 @@ def _read(
     `names` replace directories in its texts.
     """
     ignores, _ = excluding
-    steps, places = Steps(level, strict=TOLERANCES - tolerances), dict(names)
+    steps, places = Steps(level, strict=TOLERANCES - tolerances, dialect=dialect), dict(names)
     selectors = [each.what for each in ignores if not isinstance(each.what, JSONPath)]
     selectors += [] if wanted is None else [wanted]
     # Without filters no more is needed than requests and their responses.
-    model = SessionModel() if selectors else _Pairing(steps.sessions)
+    model = SessionModel(dialect) if selectors else _Pairing(steps.sessions)
     exchanges = model.exchanges
     if any(each.needs_responses for each in selectors):
-        before = SessionModel()
-        before.read(entries)
+        before = SessionModel(dialect)
+        before.read(rows)
         exchanges = before.exchanges
-    for entry in entries:
-        work.advance()
-        frame = model.apply(entry)
-        if isinstance(frame, JournalEvent) and frame.begins_connection:
-            steps.restart(frame.seq, frame.time)
-        if not isinstance(frame, Frame):
-            continue
+    for frame, decoded in _frames(rows, model, steps, work):
         paired = model.last_paired
         _add_directories(places, paired)
         notes = model.notes()
-        if wanted is not None and not wanted.matches(frame, exchanges, notes):
+        if wanted is not None and not wanted.matches(decoded, exchanges, notes):
             continue
         if frame.side not in sides:
             if any(excluding):
-                count_elsewhere(excluding, frame, paired, exchanges, notes)
+                count_elsewhere(excluding, decoded, paired, exchanges, notes)
             steps.apply(frame, paired)
             continue
-        is_left_out = is_ignored(ignores, frame, exchanges, notes)
+        is_left_out = is_ignored(ignores, decoded, exchanges, notes)
         if ignores:
             paired = tuple(
                 (without(message, ignores, is_ignored=is_left_out), its) for message, its in paired
@@ -188,6 +190,23 @@ def _read(
         if not is_left_out:
             steps.apply(frame, paired)
     return MarkedSteps(steps.finished(), Templates(places, forms_of(tolerances)))
+
+
+def _frames(
+    rows: Sequence[Row], model: SessionModel | _Pairing, steps: Steps, work: _Progress
+) -> Iterator[tuple[Frame, DecodedFrame]]:
+    """Yield each frame of a journal once the model has it, as that numbers and decodes it."""
+    for row in rows:
+        if isinstance(row, Header):
+            model.decoder.begin_recording(row.dialect, row.cwd)
+        if not isinstance(row, Frame | StderrChunk | JournalEvent):
+            continue
+        work.advance()
+        entry, decoded = model.apply(row), model.decoded
+        if isinstance(entry, JournalEvent) and entry.begins_connection:
+            steps.restart(entry.seq, entry.time)
+        if isinstance(entry, Frame) and decoded is not None:
+            yield entry, decoded
 
 
 _NO_NOTES: Final = FrameNotes()
@@ -199,6 +218,7 @@ class _Pairing:
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
         self.exchanges = sessions.exchanges
+        self.decoder = sessions.decoder
         self.last_paired: tuple[PairedMessage, ...] = ()
         self._seq = 0
 
@@ -210,6 +230,10 @@ class _Pairing:
         if isinstance(entry, Frame):
             self.last_paired = self._sessions.pair(entry)
         return entry
+
+    @property
+    def decoded(self) -> DecodedFrame | None:
+        return self._sessions.decoded
 
     def notes(self) -> FrameNotes:
         return _NO_NOTES

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from acp_inspector.journal import Frame
 from acp_inspector.jsonpath import JSONPath, delete_at, find_all
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.exchanges import Exchanges, PairedMessage
 from acp_inspector.views.annotations import FrameNotes
 from acp_protocol.json_values import get, get_string
@@ -30,7 +30,7 @@ class FrameSelector(Protocol):
         """Whether it tests for pending requests, so that all frames must be read first."""
         ...
 
-    def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
+    def matches(self, frame: DecodedFrame, exchanges: Exchanges, notes: FrameNotes) -> bool:
         """Return whether it selects a frame; `exchanges` has read its journal."""
         ...
 
@@ -66,7 +66,7 @@ class Matcher:
 
 
 def is_ignored(
-    ignores: Iterable[Ignore], frame: Frame, exchanges: Exchanges, notes: FrameNotes
+    ignores: Iterable[Ignore], frame: DecodedFrame, exchanges: Exchanges, notes: FrameNotes
 ) -> bool:
     """Return whether a frame is ignored, and count that."""
     is_it = False
@@ -79,7 +79,7 @@ def is_ignored(
 
 def count_elsewhere(
     excluding: tuple[Sequence[Ignore], Sequence[Matcher]],
-    frame: Frame,
+    frame: DecodedFrame,
     paired: Iterable[PairedMessage],
     exchanges: Exchanges,
     notes: FrameNotes,

@@ -136,13 +136,23 @@ class Steps:
     """Turns the frames of one connection into steps."""
 
     def __init__(
-        self, level: Level = "semantic", *, strict: AbstractSet[str] = frozenset()
+        self,
+        level: Level = "semantic",
+        *,
+        strict: AbstractSet[str] = frozenset(),
+        dialect: str | None = None,
     ) -> None:
-        """Begin a connection; `strict`: the tolerances that are switched off."""
+        """Begin a connection.
+
+        Args:
+            level: How closely the steps are compared.
+            strict: The tolerances that are switched off.
+            dialect: The dialect of the frames; None: it is recognised.
+        """
         self.steps: list[JournalStep] = []
         self._level: Level = level
         self._strict = strict
-        self.sessions = Sessions()
+        self.sessions = Sessions(dialect)
         """Decides which turn a message belongs to."""
         self._has_turn = False
         """Whether the message that is read belongs to a turn."""

@@ -102,10 +102,9 @@ class EntryFields:
         """The decoded frame, with the request it responds to; None for stderr and events."""
         if self._decoded is None and isinstance(entry := self.entry, Frame):
             related = self._related()
-            if related is None:
-                self._decoded = DecodedFrame(entry, self._message)
-            else:
+            if self._decoded is None and related is not None:
                 self._decoded = related.decoded(entry, self._message)
+            self._decoded = self._decoded or DecodedFrame(entry, self._message)
         return self._decoded
 
     @property

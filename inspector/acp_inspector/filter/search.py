@@ -6,10 +6,17 @@ import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
+from operator import itemgetter
 from typing import Final, Protocol, TypeVar
 
 from acp_inspector.filter.compiler import Filter, prefilter
-from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, exchange_of_row, fields_of_row
+from acp_inspector.filter.entries import (
+    ENTRY_TYPES,
+    EntrySequence,
+    RecordingEntries,
+    decoded_at,
+    fields_of_row,
+)
 from acp_inspector.filter.fields import FIELDS
 from acp_inspector.filter.frames import EntryFields, EntryKind
 from acp_inspector.journal import Entry, Frame
@@ -127,6 +134,7 @@ class FilterSearch:
         if passes(block.content):
             lines = enumerate(block.lines, block.first)
             found = {row for row, line in lines if not line or passes(line)}
+        found.update(self._entries.translated(block.first, block.end))
         if not self._is_alone:
             self._requests |= found
             every = range(block.first, block.end)
@@ -170,22 +178,30 @@ class FilterSearch:
         """Return the entries among some rows, with their fields."""
         entries, alone = self._entries, self._is_alone
         notes = self._notes if self._wanted.needs_notes else no_notes
-        if not isinstance(entries, IndexedRecording):
+        if not isinstance(entries, RecordingEntries):
             return [
                 (row, fields_of_row(entries, row, entry, is_alone=alone, notes=notes(entry)))
                 for row in rows
                 if isinstance(entry := entries[row], ENTRY_TYPES)
             ]
         kinds = entries.index.kinds
+        translated = frozenset(entries.translated(block.first, block.end))
         batch = [
             (row, _IndexedFields(entries, row, block, notes, is_alone=alone))
             for row in rows
-            if kinds[row] in _ENTRIES
+            if kinds[row] in _ENTRIES and row not in translated
         ]
         if self._run_slow is not run_inline:
             # It must not read the recording.
             batch = [(row, fields) for row, fields in batch if fields.can_load(self._wanted.fields)]
-        return batch
+        if translated.isdisjoint(rows):
+            return batch
+        others = [
+            (row, fields_of_row(entries, row, entry, is_alone=alone, notes=notes(entry)))
+            for row in rows
+            if row in translated and isinstance(entry := entries[row], ENTRY_TYPES)
+        ]
+        return sorted([*batch, *others], key=itemgetter(0))
 
 
 class _Block:
@@ -222,7 +238,7 @@ class _IndexedFields(EntryFields):
 
     def __init__(
         self,
-        recording: IndexedRecording,
+        recording: RecordingEntries,
         row: int,
         block: _Block,
         notes_of: Callable[[Entry], FrameNotes],
@@ -342,5 +358,8 @@ class _IndexedFields(EntryFields):
         if self._is_alone or not has_partner:
             return None
         if self._exchanges is None:
-            self._exchanges = exchange_of_row(self._recording, self._row)
+            self._exchanges = Exchanges()
+            entry = self.entry
+            if isinstance(entry, Frame):
+                self._decoded = decoded_at(self._recording, self._row, entry, self._exchanges)
         return self._exchanges

@@ -12,6 +12,7 @@ import re
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple, Self, TypeAlias
@@ -20,6 +21,7 @@ from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import (
     Digest,
     Footer,
+    Header,
     RecordingLine,
     UnreadableLine,
     are_objects,
@@ -75,6 +77,11 @@ class Block(NamedTuple):
     offset: int
     content: bytes
 
+    @property
+    def end(self) -> int:
+        """The offset behind the last line."""
+        return self.offset + len(self.content)
+
     def line_at(self, offset: int) -> bytes:
         """Return the line that starts at an offset of the file, without its newline."""
         begin = offset - self.offset
@@ -97,6 +104,8 @@ class Outline(NamedTuple):
     """Each response, with the offset of its request; an array has several."""
     others: list[int]
     """Lines that are no messages in the layout that our writer produces; some come twice."""
+    begins: list[int]
+    """Events that begin a connection."""
 
 
 class RecordingScan:
@@ -207,7 +216,8 @@ class RecordingScan:
             else:
                 self.check(at, row)
         found.sort(key=itemgetter(0))
-        return Outline(*self._pair(found), others)
+        begins = [at for at, key, _ in found if key is None]
+        return Outline(*self._pair(found), others, begins)
 
     def _pair(
         self, found: Iterable[tuple[int, _Key | None, bool]]
@@ -250,11 +260,17 @@ class RecordingScan:
         elif isinstance(row, Footer) and row.digest != self._hasher.hexdigest(offset):
             self._report(offset, DIGEST_MISMATCH)
 
+    @cached_property
+    def header(self) -> Header:
+        return header_of(self._path, self._first_line, self._content.problem)
+
+    @property
+    def _first_line(self) -> bytes:
+        return self._read(0, line_end(self._read, 0, MAX_HEADER))
+
     def _header_size(self) -> int:
-        end = line_end(self._read, 0, MAX_HEADER)
-        first = self._read(0, end)
-        header_of(self._path, first, self._content.problem)
-        return len(first)
+        # It is checked, too.
+        return len(self._first_line) if self.header else 0
 
     def _pieces(self, at: int) -> Iterator[bytes]:
         size = min(BLOCK, self._max_line)

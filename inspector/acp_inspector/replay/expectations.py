@@ -32,8 +32,9 @@ from acp_inspector.compare.values import ABSENT
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.errors import FilterError
 from acp_inspector.filter.frames import EntryFields
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry
 from acp_inspector.jsonpath import JSONPathError, parse_path
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import FrameNotes
 from acp_protocol.errors import AcpError, describe_os_error
@@ -198,8 +199,9 @@ class FilterSelector:
         """Whether the filter asks which requests have a response."""
         return "pending" in self.filter.fields
 
-    def matches(self, frame: Frame, exchanges: Exchanges, notes: FrameNotes) -> bool:
-        return self.filter.matches(EntryFields(frame, exchanges, notes=notes))
+    def matches(self, frame: DecodedFrame, exchanges: Exchanges, notes: FrameNotes) -> bool:
+        fields = EntryFields(frame.frame, exchanges, notes=notes, decoded=frame)
+        return self.filter.matches(fields)
 
 
 @dataclass(slots=True)

@@ -64,14 +64,14 @@ class Conversations:
 
     def __init__(
         self,
-        dialect: Dialect | None = None,
+        dialect: Dialect | str | None = None,
         *,
         exchanges: Exchanges | None = None,
     ) -> None:
         """Begin a connection.
 
         Args:
-            dialect: the dialect of its frames; None: recognise it.
+            dialect: the dialect of its frames, or its name; None: recognise it.
             exchanges: pairs its requests and responses; by default only the open ones are kept.
         """
         self.fold = Sessions(dialect, exchanges=exchanges or Exchanges(is_lean=True))

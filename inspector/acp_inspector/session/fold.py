@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.messages import Decoder
+from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.events import (
     UPDATES,
     Malformed,
@@ -86,15 +86,17 @@ class Sessions:
     """What has happened in a connection so far; never raises on what a peer sends."""
 
     def __init__(
-        self, dialect: Dialect | None = None, *, exchanges: Exchanges | None = None
+        self, dialect: Dialect | str | None = None, *, exchanges: Exchanges | None = None
     ) -> None:
         """Begin a connection.
 
         Args:
-            dialect: the dialect of its frames; None: recognise it.
+            dialect: the dialect of its frames, or its name; None: recognise it.
             exchanges: pairs its requests and responses; by default all are kept.
         """
         self.decoder = Decoder(dialect)
+        self.decoded: DecodedFrame | None = None
+        """The last frame."""
         self.exchanges = Exchanges() if exchanges is None else exchanges
         self.sessions: dict[str | None, Session] = {}
         self.version = 1
@@ -115,7 +117,8 @@ class Sessions:
 
     def pair(self, frame: Frame) -> tuple[PairedMessage, ...]:
         """Decode the next frame; return its messages, each with its exchange, for `apply`."""
-        return self.exchanges.pair(self.decoder.decode(frame))
+        self.decoded = self.decoder.decode(frame)
+        return self.exchanges.pair(self.decoded)
 
     def feed(self, frame: Frame) -> list[SessionEvent]:
         """Read the next frame and return its events."""

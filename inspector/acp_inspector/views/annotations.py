@@ -11,9 +11,9 @@ import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, Protocol, TypeAlias
+from typing import Final, Literal, Protocol, TypeAlias, TypeVar
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 
@@ -109,6 +109,24 @@ class _Finding(Protocol):
     def frames(self) -> tuple[int, ...]: ...
 
 
+_Fed_contra = TypeVar("_Fed_contra", contravariant=True)
+
+
+class _Report(Protocol):
+    @property
+    def findings(self) -> Sequence[_Finding]: ...
+
+
+class _Linter(Protocol[_Fed_contra]):
+    """A linter, as a protocol."""
+
+    @property
+    def outdated(self) -> Sequence[_Finding]: ...
+    @property
+    def report(self) -> _Report: ...
+    def feed(self, row: _Fed_contra, /) -> Sequence[_Finding]: ...
+
+
 def violation(finding: _Finding) -> RuleViolation:
     return RuleViolation(finding.rule.name, finding.severity, finding.rule.id)
 
@@ -162,6 +180,22 @@ class Annotations:
                     self._places[n] = 0
             self.findings_revision += 1
 
+    def feed_linter(self, linter: _Linter[_Fed_contra], row: _Fed_contra) -> None:
+        """Feed a linter, and add what it finds.
+
+        If it has recognised a dialect, all that it has found so far is added anew.
+        """
+        found = linter.feed(row)
+        if linter.outdated:
+            self._forget_findings()
+            found = linter.report.findings
+        self.add_findings(found)
+
+    def _forget_findings(self) -> None:
+        self._ranks, self._places = array("B"), array("H")
+        self.finding_counts.clear()
+        self.findings_revision += 1
+
     def _add_verdict(self, n: int, verdict: RuleViolation) -> None:
         _reach(self._places, n)
         before = self._sets[self._places[n]]
@@ -177,10 +211,8 @@ class Annotations:
         self._places[n] = place
 
     def clear_findings(self) -> None:
-        self._ranks, self._places = array("B"), array("H")
         self._edits.clear()
-        self.finding_counts.clear()
-        self.findings_revision += 1
+        self._forget_findings()
 
     def add_entry(self, entry: Entry, notes: FrameNotes) -> None:
         """Add the notes of the next entry; an event may add notes to an earlier frame.

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import assert_never, cast
 
-from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, FrameKind
-from acp_inspector.session.exchanges import Exchanges
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object, get, get_list, get_string
@@ -49,13 +47,6 @@ class FrameRow:
     size: int
     """Bytes."""
     summary: str
-
-
-def frame_row(frame: Frame, exchanges: Exchanges) -> FrameRow:
-    """Return the row of the next frame; `exchanges` takes it, so call this once for each frame."""
-    decoded = DecodedFrame(frame)
-    exchanges.pair(decoded)
-    return decoded_row(decoded)
 
 
 def decoded_row(decoded: DecodedFrame) -> FrameRow:

@@ -13,7 +13,10 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent
+from acp_inspector.journal import MAX_GAP, Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.recording.format import Header
+from acp_inspector.recording.reader import Row
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
 from acp_inspector.session.events import SessionEvent
@@ -35,7 +38,7 @@ class SessionModel:
 
     def __init__(
         self,
-        dialect: Dialect | None = None,
+        dialect: Dialect | str | None = None,
         *,
         has_conversations_only: bool = False,
         edits: Edits | None = None,
@@ -43,7 +46,7 @@ class SessionModel:
         """Begin.
 
         Args:
-            dialect: Decode frames of this dialect; None: recognise the dialect.
+            dialect: The dialect of the frames, or its name; None: recognise it.
             has_conversations_only: Leave out capabilities, statistics, notes and the wait graph.
             edits: The edits that are known already.
         """
@@ -75,28 +78,41 @@ class SessionModel:
     @property
     def dialect(self) -> str | None:
         """The name of the dialect; None for the published protocol."""
-        return self.conversations.fold.decoder.dialect
+        return self.decoder.dialect
+
+    @property
+    def decoded(self) -> DecodedFrame | None:
+        """The last frame."""
+        return self.conversations.fold.decoded
+
+    @property
+    def decoder(self) -> Decoder:
+        return self.conversations.fold.decoder
 
     def read(
-        self, entries: Iterable[Entry], *, counts: Callable[[Frame], bool] | None = None
+        self, rows: Iterable[Row], *, counts: Callable[[DecodedFrame], bool] | None = None
     ) -> None:
-        """Add the entries of a recording; `counts` as in `apply`.
+        """Add the rows of a recording; `counts` as in `apply`.
 
-        Edits are looked for in a sequence first. Those in a stream come too late, unless known.
+        Its header says in which directory and dialect it is read. Edits are looked for in a
+        sequence first. Those in a stream come too late, unless known.
         """
-        if isinstance(entries, Sequence):
-            self.expect(entries)
-        for entry in entries:
-            self.apply(entry, counts=counts)
+        if isinstance(rows, Sequence):
+            self.expect(rows)
+        for row in rows:
+            if isinstance(row, Header):
+                self.decoder.begin_recording(row.dialect, row.cwd)
+            elif isinstance(row, Frame | StderrChunk | JournalEvent):
+                self.apply(row, counts=counts)
 
-    def expect(self, entries: Iterable[Entry]) -> None:
-        """Take note of the edits that entries report which are to be added next."""
-        for entry in entries:
-            edit = self.edits.note(entry)
+    def expect(self, rows: Iterable[Row]) -> None:
+        """Take note of the edits that rows report which are to be added next."""
+        for row in rows:
+            edit = self.edits.note(row) if isinstance(row, JournalEvent) else None
             if edit is not None and edit.of <= self.n:
                 self.is_outdated = True
 
-    def apply(self, entry: Entry, *, counts: Callable[[Frame], bool] | None = None) -> Entry:
+    def apply(self, entry: Entry, *, counts: Callable[[DecodedFrame], bool] | None = None) -> Entry:
         """Add the next entry; return it, with a valid number and time even if the file has none.
 
         A frame is returned as it was sent.
@@ -127,7 +143,8 @@ class SessionModel:
         self.capabilities.apply(entry, paired)
         facts = [event for event in events if event.is_fact]
         self._note_activity(entry, facts)
-        if counts is None or counts(entry):
+        decoded = self.decoded
+        if counts is None or (decoded is not None and counts(decoded)):
             self.statistics.apply(entry, facts)
         return entry
 

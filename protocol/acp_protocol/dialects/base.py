@@ -110,7 +110,7 @@ class Dialect(ABC):
 
     def __init__(self, directory: str = "") -> None:
         """`directory` is the working directory of sessions whose client names none."""
-        self._directory = directory
+        self.directory = directory
         self._pending: dict[tuple[Side, tuple[str, RequestId]], PendingRequest] = {}
         self._sessions: dict[str, None] = {}
         """The known sessions, the last used one at the end."""

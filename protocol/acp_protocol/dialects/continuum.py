@@ -303,10 +303,10 @@ class Continuum(Dialect):
                 params = marked(params, self.name, _IS_CLIENT)
             case "session/new":
                 params = move_to_meta(params, ("mode",), self.name)
-                params = placed(params, self._directory, self.name)
+                params = placed(params, self.directory, self.name)
             case "session/load":
                 params = marked(params, self.name, _IS_CLIENT)
-                params = placed(params, self._directory, self.name)
+                params = placed(params, self.directory, self.name)
             case "session/set_mode":
                 params = self._in_session(_read_mode(params))
             case "session/prompt":

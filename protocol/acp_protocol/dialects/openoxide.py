@@ -237,9 +237,7 @@ class Openoxide(Dialect):
             params = VERSION | params
         params = _named(call.method, params, _NAMES)
         if call.method in OPENING:
-            params = placed(
-                move_to_meta(params, ("config",), self.name), self._directory, self.name
-            )
+            params = placed(move_to_meta(params, ("config",), self.name), self.directory, self.name)
         return Translation((with_params(call, params),))
 
     def read_response(self, response: AnyResponse, request: PendingRequest) -> Translation:

@@ -18,10 +18,9 @@ from acp_console.traffic.analysis import (
     Query,
 )
 from acp_console.tui.analysis.tab import progress_text
-from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.session.items import TextItem
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.jsonrpc import Json
@@ -220,8 +219,8 @@ def test_a_fold_that_fails_at_an_entry_says_so_and_goes_on(
 
 def test_what_cannot_be_opened_is_told(tmp_path: Path) -> None:
     with pytest.raises(RecordingError):
-        IndexedRecording(tmp_path / "none")
-    seen = BriskFold(lambda: IndexedRecording(tmp_path / "none"), Seen, Seen.take)
+        RecordingEntries(tmp_path / "none")
+    seen = BriskFold(lambda: RecordingEntries(tmp_path / "none"), Seen, Seen.take)
     seen.start()
     until(seen, lambda: "no such file" in seen.progress.problem.lower())
     seen.close()
@@ -238,14 +237,14 @@ def test_a_question_that_nobody_waits_for_is_not_asked() -> None:
 
 
 def test_a_recording_is_read_to_its_footer_and_its_end_judged() -> None:
-    known = AnalysisFolds(lambda: IndexedRecording(HELLO))
+    known = AnalysisFolds(lambda: RecordingEntries(HELLO))
     known.linter.start()
     known.model.start()
     until(known.linter, lambda: known.linter.progress.is_finished)
     until(known.model, lambda: not known.model.progress.is_behind)
     frames = answered(known.model, lambda model: model.statistics.total.frames).result
     model = SessionModel()
-    with IndexedRecording(HELLO).index_all() as recording:
+    with RecordingEntries(HELLO).index_all() as recording:
         model.read(row for row in recording if isinstance(row, ENTRY_TYPES))
     assert frames == model.statistics.total.frames > 0
     known.close()
@@ -255,7 +254,7 @@ def test_a_file_that_has_become_another_one_is_read_anew(tmp_path: Path) -> None
     whole = HELLO.read_bytes().splitlines(keepends=True)
     path = tmp_path / "it.acp.ndjson"
     path.write_bytes(b"".join(whole[:8]))
-    seen = BriskFold(lambda: IndexedRecording(path), Seen, Seen.take)
+    seen = BriskFold(lambda: RecordingEntries(path), Seen, Seen.take)
     seen.start()
     until(seen, lambda: seen.progress.read == 7)
     path.write_bytes(b"".join(whole[:4]))

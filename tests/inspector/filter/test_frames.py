@@ -11,10 +11,9 @@ from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.session.exchanges import Exchanges
-from acp_inspector.views.frame_row import frame_row
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json
-from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+from tests.inspector.talks import Said, answer, ask, chunk, frames, paired_row, prompt, update
 
 
 class Reads:
@@ -198,7 +197,7 @@ def test_facts_agree_with_the_rows_of_real_traffic(shared: Path) -> None:
         for frame in traffic(path):
             if not isinstance(frame, Frame):
                 continue
-            row = frame_row(frame, exchanges)
+            row = paired_row(frame, exchanges)
             fields = EntryFields(frame, exchanges)
             assert (fields.kind, fields.latency, fields.size) == (row.kind, row.latency, row.size)
             assert (fields.method or "")[:50] == row.method[:50]

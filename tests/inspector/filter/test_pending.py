@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from acp_inspector.filter.compiler import compile_filter
+from acp_inspector.filter.entries import RecordingEntries
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.session.exchanges import Exchanges
 
@@ -46,7 +46,7 @@ def test_filter_over_a_file_equals_the_fold_over_its_frames(text: str, tmp_path:
         row for row, entry in enumerate(RESTARTED) if wanted.matches(EntryFields(entry, exchanges))
     ]
     for step in (1, 200, 1 << 20, 1 << 20):
-        with IndexedRecording(path) as file:
+        with RecordingEntries(path) as file:
             while file.index_more(step):
                 pass
             assert list(FilterSearch(file, wanted).find_all()) == folded

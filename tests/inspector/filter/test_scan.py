@@ -22,6 +22,7 @@ from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.session.exchanges import Exchanges
+from acp_protocol.dialects.detect import MAX_FRAMES
 from tests.inspector.filter.expressions import EXPRESSIONS
 
 RECORDINGS: Final = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
@@ -213,7 +214,7 @@ def test_only_lines_that_may_match_are_decoded(
 ) -> None:
     path = tmp_path / "it.acp.ndjson"
     writer = RecordingWriter(path, Header("", "", ""))
-    data = [MESSAGES[0] % b"1", MESSAGES[5] % b"1", *[MESSAGES[10] % b"2"] * 9]
+    data = [MESSAGES[0] % b"1", MESSAGES[5] % b"1", *[MESSAGES[10] % b"2"] * 300]
     writer.write(Frame(n, n / 10, "client", each) for n, each in enumerate(data, 1))
     writer.close()
     decoded: list[bytes] = []
@@ -225,4 +226,5 @@ def test_only_lines_that_may_match_are_decoded(
     monkeypatch.setattr(module, "decode_line", decode)
     found, _ = quickly(path, "method == session/prompt")
     assert [entry.seq for entry in found] == [1]
-    assert len([line for line in decoded if b"jsonrpc" in line]) == 1
+    # The first ones tell whether there is a dialect.
+    assert len([line for line in decoded if b"jsonrpc" in line]) == 2 * MAX_FRAMES + 1

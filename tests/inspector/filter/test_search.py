@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -12,22 +13,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.filter.compiler import compile_filter
-from acp_inspector.filter.entries import ENTRY_TYPES, EntryList
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, RecordingEntries
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Header, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import FrameNotes
 from tests.conftest import ROOT
 from tests.inspector.filter.expressions import EXPRESSIONS
-from tests.inspector.talks import answer, ask, batch, frames, prompt
+from tests.inspector.talks import Said, answer, ask, batch, chunk, frames, prompt
 
 RECORDINGS = sorted((Path(__file__).parents[3] / "recordings").glob("*.acp.ndjson"))
 
@@ -123,7 +123,7 @@ def test_an_array_matches_if_one_of_its_messages_does(
     writer = RecordingWriter(path, Header("", "", ""))
     writer.write(ARRAYS)
     writer.close()
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == found
     if passes := scan_prefilter(wanted):
         with RecordingScan(path, lambda line: None) as scanned:
@@ -133,11 +133,92 @@ def test_an_array_matches_if_one_of_its_messages_does(
         assert [each.frame.seq for each in read] == found
 
 
+TWO_BLOCKS = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
+CONTINUUM_CHUNK: Said = (
+    "agent",
+    {"method": "session/update", "params": {"sessionId": "s1", "content": TWO_BLOCKS}},
+)
+CONTINUUM = frames(
+    ask("client", 1, "initialize", protocolVersion=1, clientCapabilities={"readTextFile": True}),
+    answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"image": True}}),
+    ask("client", 2, "session/prompt", sessionId="s1", content=[{"type": "text", "text": "hi"}]),
+    CONTINUUM_CHUNK,
+    ("agent", {"id": 2, "error": {"code": -32001, "message": "gone"}}),
+)
+OFFICIAL = frames(
+    ask("client", 1, "initialize", protocolVersion=1, clientCapabilities={"fs": {}}),
+    answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"promptCapabilities": {}}}),
+    chunk("Hello"),
+)
+MIXED: list[Entry] = [
+    *OFFICIAL,
+    JournalEvent(4, 0.4, "spawn", {"pid": 1}),
+    *(replace(frame, seq=frame.seq + 4) for frame in CONTINUUM),
+    JournalEvent(10, 1.0, "spawn", {"pid": 2}),
+    *(replace(frame, seq=frame.seq + 10) for frame in OFFICIAL),
+]
+
+
+@pytest.mark.parametrize(
+    ("expression", "found"),
+    [
+        ("update == agent_message_chunk", [3, 8, 13]),
+        ("update == agent_message_chunk and t < 0.35s", [3, 13]),
+        ("session == s1", [3, 7, 8, 9, 13]),
+        ("method == session/prompt", [7, 9]),
+        ("kind == error and method == session/prompt", [9]),
+        ("code == -32001", [9]),
+        ("$.params.prompt[0].text == hi", [7]),
+        ("$.params.content[1].text == two", [8]),
+        ("two", [8]),
+        ("agent_message_chunk", [3, 13]),
+        ("pending", []),
+        ("id == 2", [7, 9]),
+    ],
+)
+def test_a_frame_of_a_dialect_matches_by_what_it_means(
+    expression: str, found: list[int], tmp_path: Path
+) -> None:
+    wanted = compile_filter(expression)
+    assert [row + 1 for row in FilterSearch(EntryList(MIXED), wanted).find_all()] == found
+    path = tmp_path / "it.acp.ndjson"
+    writer = RecordingWriter(path, Header("", "", ""))
+    writer.write(MIXED)
+    writer.close()
+    with RecordingEntries(path).index_all() as recording:
+        assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == found
+        assert list(recording.translated(0, len(recording))) == [4, 5, 6, 7, 8]
+    if passes := scan_prefilter(wanted):
+        with RecordingScan(path, lambda line: None) as scanned:
+            read = [
+                each for each in scan(scanned, wanted, passes) if isinstance(each, DecodedFrame)
+            ]
+        assert [each.frame.seq for each in read] == found
+
+
+def test_the_header_of_a_recording_names_the_dialect_and_the_directory(tmp_path: Path) -> None:
+    """Without the frames that show the dialect it could not be recognised."""
+    path = tmp_path / "it.acp.ndjson"
+    opened = ask("client", 7, "session/new", mode="code")
+    writer = RecordingWriter(path, Header("", "", "", cwd="/there", dialect="continuum"))
+    writer.write(frames(opened, CONTINUUM_CHUNK))
+    writer.close()
+    for expression, found in (("$.params.cwd == /there", [1]), ("update exists", [2])):
+        wanted = compile_filter(expression)
+        with RecordingEntries(path).index_all() as recording:
+            assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == found
+            assert recording.dialect == "continuum"
+    unknown = path.read_bytes().replace(b'"continuum"', b'"newer"')
+    path.write_bytes(unknown)
+    with RecordingEntries(path).index_all() as recording:
+        assert recording.chosen_dialect is None
+
+
 @pytest.mark.parametrize("expression", EXPRESSIONS)
 def test_an_index_and_a_sieve_find_what_reading_everything_finds(
     path: Path, expression: str
 ) -> None:
-    with IndexedRecording(path).index_all(step=1000) as recording:
+    with RecordingEntries(path).index_all(step=1000) as recording:
         entries = [row for row in recording if isinstance(row, ENTRY_TYPES)]
         expected = meant(entries, expression)
         rows = FilterSearch(recording, compile_filter(expression)).find_all()
@@ -155,7 +236,7 @@ def test_the_examples_of_the_document_mean_the_same_to_an_index(tmp_path: Path) 
     path = tmp_path / "it.acp.ndjson"
     lines = document.partition("```json\n")[2].partition("```")[0]
     path.write_bytes(encode_header(Header("", "", "")) + lines.encode())
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         for text, numbers in examples:
             rows = FilterSearch(recording, compile_filter(text.replace("\\|", "|"))).find_all()
             assert [row + 1 for row in rows] == [int(n) for n in numbers.split(",")], text
@@ -182,9 +263,11 @@ def test_a_field_that_the_index_knows_costs_no_look_at_a_line(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = compile_filter("from == client and t >= 0s and not stderr and not pending")
-    with IndexedRecording(path).index_all() as recording:
-        monkeypatch.setattr(IndexedRecording, "raw_lines", None)
-        monkeypatch.setattr(IndexedRecording, "__getitem__", None)
+    with RecordingEntries(path).index_all() as recording:
+        # The first rows tell whether there is a dialect.
+        assert not recording.translated(0, len(recording))
+        monkeypatch.setattr(RecordingEntries, "raw_lines", None)
+        monkeypatch.setattr(RecordingEntries, "__getitem__", None)
         assert FilterSearch(recording, wanted).find_all()
 
 
@@ -202,7 +285,7 @@ def test_a_response_matches_by_a_request_far_before_it(tmp_path: Path) -> None:
     writer = RecordingWriter(path, Header("", "", ""))
     writer.write(frames)
     writer.close()
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         for text in ("kind == result and session == s1", "not kind == request and session == s1"):
             assert list(FilterSearch(recording, compile_filter(text)).find_all()) == [1201], text
 
@@ -257,7 +340,7 @@ def test_patterns_run_only_in_the_slow_runner(
 
     find = BoundedRegex[str].is_found_in
     monkeypatch.setattr(BoundedRegex, "is_found_in", is_found_in)
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         wanted = compile_filter(expression)
         assert wanted.has_patterns
         found = FilterSearch(recording, wanted, run_slow=elsewhere).find_all()
@@ -277,6 +360,6 @@ def heard_all(heard: EntryList) -> list[Entry]:
 
 def test_filters_without_patterns_do_not_use_the_slow_runner(path: Path) -> None:
     elsewhere = Elsewhere()
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         FilterSearch(recording, compile_filter("error or words"), run_slow=elsewhere).find_all()
     assert not elsewhere.deeds

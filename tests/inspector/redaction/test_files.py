@@ -22,8 +22,8 @@ from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.redaction.files import find_secrets, redact_recording
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
 from acp_inspector.session.exchanges import Exchanges
-from acp_inspector.views.frame_row import frame_row
 from acp_protocol.framing import encode_frame, split_ending
+from tests.inspector.talks import paired_row
 
 HEADER = Header(created="2026-01-01T00:00:00.000Z", tool="t", schema="s")
 
@@ -118,7 +118,7 @@ def test_it_still_reads_and_pairs_and_has_kept_everything_else(
         (f.side, f.line_ending) for f in before.frames
     ]
     exchanges = Exchanges()
-    rows = [frame_row(frame, exchanges) for frame in after.frames]
+    rows = [paired_row(frame, exchanges) for frame in after.frames]
     answers = [row for row in rows if row.kind == "result"]
     assert [row.method for row in answers if row.latency is not None] == ["m", "n"]
 

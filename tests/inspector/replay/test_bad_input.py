@@ -13,7 +13,7 @@ import pytest
 
 from acp_inspector.compare.diff import CompareOptions
 from acp_inspector.compare.ignoring import Ignore
-from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.replay.client_player import PlayLimits, play_as_client
 from acp_inspector.replay.directories import replay_directories
 from acp_inspector.replay.trust import TRUSTED
@@ -306,7 +306,7 @@ async def test_a_comparison_can_be_cancelled(tmp_path: Path) -> None:
         needs_responses = False
         seen = 0
 
-        def matches(self, frame: Frame, exchanges: object, notes: object) -> bool:
+        def matches(self, frame: object, exchanges: object, notes: object) -> bool:
             del frame, exchanges, notes
             self.seen += 1
             anyio.from_thread.run_sync(scope.cancel)

@@ -9,14 +9,24 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.session.exchanges import Exchanges
-from acp_inspector.views.frame_row import FrameRow, frame_row
-from tests.inspector.talks import Said, answer, ask, batch, chunk, frames, prompt, update
+from acp_inspector.views.frame_row import FrameRow
+from tests.inspector.talks import (
+    Said,
+    answer,
+    ask,
+    batch,
+    chunk,
+    frames,
+    paired_row,
+    prompt,
+    update,
+)
 
 
 def row_of(*said: Said) -> FrameRow:
     """Return the row of the last frame."""
     exchanges = Exchanges()
-    return [frame_row(frame, exchanges) for frame in frames(*said)][-1]
+    return [paired_row(frame, exchanges) for frame in frames(*said)][-1]
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from acp_console.tui.commands import COMMANDS
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import RunningProxy, find_proxy
-from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.filter.entries import RecordingEntries
 from acp_protocol.jsonrpc import encode_notification
 from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, settled, until
@@ -166,7 +166,7 @@ async def test_what_a_proxy_records_is_read_from_where_it_lies(
         async with app.run_test(size=(110, 36)) as pilot:
             await until(pilot, lambda: "● live" in say(app) and '"first"' in say(app))
             assert isinstance(app.screen, WatchScreen)
-            assert isinstance(app.screen.inspection.traffic.entries, IndexedRecording)
+            assert isinstance(app.screen.inspection.traffic.entries, RecordingEntries)
             tell(process, "second")
             await until(pilot, lambda: '"second"' in say(app) and "following" in say(app))
             assert process.stdin is not None

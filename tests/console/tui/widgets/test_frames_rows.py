@@ -18,10 +18,9 @@ from acp_console.traffic.rows import (
     row_text,
     time_of,
 )
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.conftest import entries, update
@@ -74,7 +73,7 @@ def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) 
     path = tmp_path / "a.acp.ndjson"
     lines = [encode_header(Header("", "tool 1", "")), *map(encode_entry, TALK), b"broken\n"]
     path.write_bytes(b"".join([*lines, b'{"end":{"frames":5},"digest":""}\n']))
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         assert [read_row(recording, row).seq for row in range(9)] == [*range(1, 8), 0, 0]
         assert read_row(recording, 7).summary == "line 9: no JSON object"
         assert read_row(recording, 8).summary == "5 frames"
@@ -84,7 +83,7 @@ def test_lines_of_a_recording_that_are_no_entries_have_rows_too(tmp_path: Path) 
 def test_what_is_large_is_not_read_unasked(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         row = read_row(recording, 0, max_size=60)
         assert (row.kind, row.method) == ("large", "")
         assert "press v" in row.summary
@@ -166,7 +165,7 @@ def test_the_gap_is_the_time_since_the_previous_frame_as_in_filters(
         path = tmp_path / "a.acp.ndjson"
         lines = [encode_header(Header("", "", "")), *map(encode_entry, WITH_OTHERS)]
         path.write_bytes(b"".join(lines))
-        with IndexedRecording(path).index_all() as recording:
+        with RecordingEntries(path).index_all() as recording:
             assert [gap_before(recording, row) for row in range(7)] == in_filters
     else:
         assert [gap_before(EntryList(WITH_OTHERS), row) for row in range(7)] == in_filters

@@ -13,10 +13,9 @@ from textual.containers import Horizontal
 from acp_console.tui.analysis.pane import TITLES
 from acp_console.tui.inspector_pane import InspectorPane
 from acp_console.tui.talk_pane import TalkPane
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysis_app import talk
 from tests.console.tui.conftest import entries, say, until
@@ -32,9 +31,9 @@ def own_history(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 class InspectionApp(App[None]):
     """Shows entries, and nothing else."""
 
-    def __init__(self, said: Iterable[Entry] | IndexedRecording) -> None:
+    def __init__(self, said: Iterable[Entry] | RecordingEntries) -> None:
         super().__init__()
-        shown = said if isinstance(said, IndexedRecording) else EntryList(said)
+        shown = said if isinstance(said, RecordingEntries) else EntryList(said)
         self.inspection = InspectorPane(shown, is_over=lambda: True)
 
     def compose(self) -> ComposeResult:
@@ -107,7 +106,7 @@ async def test_a_recording_is_linted_once_its_rows_are_there(tmp_path: Path) -> 
     path = tmp_path / "it.acp.ndjson"
     said = entries(LOST, LOST)
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, said)]))
-    with IndexedRecording(path) as recording:
+    with RecordingEntries(path) as recording:
         app = InspectionApp(recording)
         async with app.run_test(size=(100, 30)) as pilot:
             await until(pilot, lambda: edges(app) == "EE")

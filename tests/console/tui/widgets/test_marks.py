@@ -16,9 +16,8 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.host.state import state_directory
 from tests.console.tui.analysis_app import EVIL, recording
 from tests.console.tui.chats import open_chat
@@ -39,7 +38,7 @@ def notes_of(path: Path) -> Path:
     return path.with_name("talk.notes.json")
 
 
-def marks_of(path: Path, recording: IndexedRecording) -> Marks:
+def marks_of(path: Path, recording: RecordingEntries) -> Marks:
     """Return the marks of a recording as another start of the console finds them."""
     view = TrafficModel(recording, notes=lambda: (NotesFile(path),))
     view.marks.load()
@@ -53,7 +52,7 @@ class PaneApp(App[None]):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._path = path
-        self.recording = IndexedRecording(path)
+        self.recording = RecordingEntries(path)
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(self.recording, notes=lambda: (NotesFile(self._path),))
@@ -75,7 +74,7 @@ class PaneApp(App[None]):
 
 def test_marks_and_comments_come_back_with_the_recording(path: Path) -> None:
     before = path.read_bytes()
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks = marks_of(path, recorded)
         marks.set(3, " look at this ")
         marks.set(7)
@@ -89,7 +88,7 @@ def test_marks_and_comments_come_back_with_the_recording(path: Path) -> None:
 
 
 def test_the_file_goes_with_the_last_mark(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks = marks_of(path, recorded)
         marks.set(3)
         assert notes_of(path).exists()
@@ -98,10 +97,10 @@ def test_the_file_goes_with_the_last_mark(path: Path) -> None:
 
 
 def test_a_mark_of_a_changed_entry_is_stale_and_on_no_other(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks_of(path, recorded).set(6, "Word by word")
     path.write_bytes(path.read_bytes().replace(b"/tour", b"/tuor"))
-    with IndexedRecording(path).index_all() as changed:
+    with RecordingEntries(path).index_all() as changed:
         marks = marks_of(path, changed)
         assert marks.rows == []
         assert [(each.seq, each.comment) for each in marks.stale] == [(7, "Word by word")]
@@ -114,11 +113,11 @@ def test_a_mark_of_a_changed_entry_is_stale_and_on_no_other(path: Path) -> None:
 
 
 def test_a_mark_behind_the_end_of_a_cut_file_is_stale(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks_of(path, recorded).set(40)
     lines = path.read_bytes().splitlines(keepends=True)
     path.write_bytes(b"".join(lines[:20]))
-    with IndexedRecording(path) as cut:
+    with RecordingEntries(path) as cut:
         marks = Marks(cut, cut.row_of, lambda: (NotesFile(path),))
         marks.load()
         marks.find_entries()
@@ -130,7 +129,7 @@ def test_a_mark_behind_the_end_of_a_cut_file_is_stale(path: Path) -> None:
 
 
 def test_two_consoles_keep_each_others_marks(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         one, other = marks_of(path, recorded), marks_of(path, recorded)
         one.set(3, "one")
         other.set(5, "other")
@@ -225,7 +224,7 @@ async def test_a_comment_is_typed_shown_and_there_the_next_time(path: Path) -> N
 
 
 async def test_marks_are_filtered_as_soon_as_they_are_found(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks_of(path, recorded).set(6)
     app = PaneApp(path)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -255,7 +254,7 @@ async def test_the_list_changes_removes_and_leads_to_marks(path: Path) -> None:
 
 
 async def test_a_stale_mark_is_shown_leads_nowhere_and_can_be_removed(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks_of(path, recorded).set(6, "gone")
     path.write_bytes(path.read_bytes().replace(b"/tour", b"/tuor"))
     app = PaneApp(path)
@@ -271,7 +270,7 @@ async def test_a_stale_mark_is_shown_leads_nowhere_and_can_be_removed(path: Path
 
 
 async def test_comments_from_elsewhere_are_shown_as_text(path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks_of(path, recorded).set(0, f"x {EVIL}")
     app = PaneApp(path)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -308,7 +307,7 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "1 marked" in say(app))
     (session,) = store.sessions()
-    with IndexedRecording(session.recording).index_all() as recorded:
+    with RecordingEntries(session.recording).index_all() as recorded:
         marks = marks_of(session.recording, recorded)
         assert [marks.comment(row) for row in marks.rows] == ["hello"]
         assert marks.stale == []
@@ -317,7 +316,7 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
 
 
 async def test_the_list_of_marks_looks_as_it_should(picture: SnapshotAssertion, path: Path) -> None:
-    with IndexedRecording(path).index_all() as recorded:
+    with RecordingEntries(path).index_all() as recorded:
         marks = marks_of(path, recorded)
         marks.set(6, "what the user wants")
         marks.set(9)

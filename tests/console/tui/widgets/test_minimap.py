@@ -11,10 +11,9 @@ from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.overview import Overview
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.pane import TrafficPane
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, say, until, update
 
 PERMISSION = {"sessionId": "s1", "toolCall": {"toolCallId": "c1"}}
@@ -54,7 +53,7 @@ def test_a_recording_is_divided_like_what_is_live(tmp_path: Path) -> None:
     path = tmp_path / "a.acp.ndjson"
     lines = [encode_header(Header("", "", "")), *map(encode_entry, TALK)]
     path.write_bytes(b"".join([*lines, b'{"end":{"frames":40},"digest":""}\n']))
-    with IndexedRecording(path).index_all() as recording:
+    with RecordingEntries(path).index_all() as recording:
         spans = searched(Overview(recording)).spans(4)
         assert [span.is_wait for span in spans] == [False, True, False, False]
         assert [span.has_error for span in spans] == [False, False, False, True]

@@ -16,9 +16,9 @@ from textual.pilot import Pilot
 from acp_console.tui import outside
 from acp_console.tui.traffic.pane import SLICE_S, TrafficPane
 from acp_console.tui.traffic.text_view import ValueScreen
+from acp_inspector.filter.entries import RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, paste, say, until, update
 
 
@@ -444,7 +444,7 @@ async def test_a_frame_of_a_recording_has_a_command(
     monkeypatch.setattr(outside.pyperclip, "copy", copied.append)
     path = tmp_path / "my talk.acp.ndjson"
     path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, TALK)]))
-    with IndexedRecording(path) as recording:
+    with RecordingEntries(path) as recording:
         app = App[None]()
         async with app.run_test(size=(100, 30)) as pilot:
             pane = TrafficPane(recording)

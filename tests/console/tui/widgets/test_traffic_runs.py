@@ -9,10 +9,9 @@ import pytest
 
 from acp_console.traffic.rows import run_row
 from acp_console.traffic.runs import BLOCK, Runs
-from acp_inspector.filter.entries import EntryList, EntrySequence
+from acp_inspector.filter.entries import EntryList, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from tests.console.tui.conftest import entries, update
 
 
@@ -41,7 +40,7 @@ def heard(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[EntrySeque
         return
     path = tmp_path / "a.acp.ndjson"
     path.write_bytes(encode_header(Header("", "", "")) + b"".join(map(encode_entry, TALK)))
-    with IndexedRecording(path) as recording:
+    with RecordingEntries(path) as recording:
         yield recording.index_all()
 
 

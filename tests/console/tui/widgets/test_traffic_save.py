@@ -16,10 +16,9 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import RecordingError
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Call
 from tests.console.tui.conftest import entries, notices, say, until, update
@@ -73,7 +72,7 @@ async def test_what_the_filter_shows_is_saved_without_its_secrets(tmp_path: Path
         await until(pilot, lambda: "1 secret replaced" in notices(app))
         path = tmp_path / "saved.acp.ndjson"
         assert TOKEN not in path.read_text()
-        with IndexedRecording(path).index_all() as saved:
+        with RecordingEntries(path).index_all() as saved:
             # Two entries, and the footer.
             assert len(saved) == 3
 
@@ -250,7 +249,7 @@ async def test_what_can_be_saved_is_counted_and_the_name_follows_the_format() ->
 def test_a_recording_is_saved_whole_as_it_is(tmp_path: Path) -> None:
     first, second = tmp_path / "a.acp.ndjson", tmp_path / "b.acp.ndjson"
     save_rows(EntryList(TALK), range(3), first, redacts=False)
-    with IndexedRecording(first).index_all() as recording:
+    with RecordingEntries(first).index_all() as recording:
         save_rows(recording, range(len(recording)), second, redacts=False)
-    with IndexedRecording(second).index_all() as saved:
+    with RecordingEntries(second).index_all() as saved:
         assert saved[:3] == TALK

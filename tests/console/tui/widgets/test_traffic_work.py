@@ -17,11 +17,10 @@ from acp_console.traffic.scanner import (
 )
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.compiler import compile_filter
-from acp_inspector.filter.entries import EntryList
+from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.filter.patterns import BoundedRegex
 from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import Header, RecordingError, encode_entry, encode_header
-from acp_inspector.recording.random_access import IndexedRecording
 from acp_inspector.views.annotations import FrameNotes
 from tests.console.tui.conftest import entries, say, until, update
 from tests.console.tui.widgets.test_traffic import PaneApp
@@ -48,8 +47,8 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def recording(path: Path) -> Iterator[IndexedRecording]:
-    with IndexedRecording(path) as recording:
+def recording(path: Path) -> Iterator[RecordingEntries]:
+    with RecordingEntries(path) as recording:
         yield recording
 
 
@@ -66,7 +65,7 @@ def finish(work: TrafficScanner) -> int:
     return slices
 
 
-def test_a_recording_is_read_piece_by_piece(recording: IndexedRecording) -> None:
+def test_a_recording_is_read_piece_by_piece(recording: RecordingEntries) -> None:
     work = scanner(TrafficModel(recording))
     assert work.run(0.000_001)
     while not len(recording):
@@ -78,7 +77,7 @@ def test_a_recording_is_read_piece_by_piece(recording: IndexedRecording) -> None
 
 
 def test_reading_filtering_and_searching_do_not_wait_for_each_other(
-    recording: IndexedRecording,
+    recording: RecordingEntries,
 ) -> None:
     view = TrafficModel(recording)
     work = scanner(view)
@@ -90,7 +89,7 @@ def test_reading_filtering_and_searching_do_not_wait_for_each_other(
     assert [view.row_at(position) for position in range(len(view))] == [1, 2, 3, 19]
 
 
-def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> None:
+def test_a_search_tells_once_what_it_has_found(recording: RecordingEntries) -> None:
     work = scanner(TrafficModel(recording.index_all()))
     work.search(compile_filter("n == 25"), 3, is_forward=True)
     assert work.is_searching
@@ -104,7 +103,7 @@ def test_a_search_tells_once_what_it_has_found(recording: IndexedRecording) -> N
     assert work.take_found() == 24
 
 
-def test_a_search_that_was_stopped_finds_nothing(recording: IndexedRecording) -> None:
+def test_a_search_that_was_stopped_finds_nothing(recording: RecordingEntries) -> None:
     work = scanner(TrafficModel(recording.index_all()))
     work.search(compile_filter("n == 25"), 3, is_forward=True)
     work.stop_search()
@@ -112,7 +111,7 @@ def test_a_search_that_was_stopped_finds_nothing(recording: IndexedRecording) ->
     assert work.take_found() is None
 
 
-def test_a_file_that_grows_is_read_on(recording: IndexedRecording, path: Path) -> None:
+def test_a_file_that_grows_is_read_on(recording: RecordingEntries, path: Path) -> None:
     view = TrafficModel(recording)
     work = scanner(view)
     view.filter(compile_filter("from == agent"))
@@ -125,7 +124,7 @@ def test_a_file_that_grows_is_read_on(recording: IndexedRecording, path: Path) -
     assert len(view) == 31
 
 
-def test_a_file_that_became_shorter_is_another_one(recording: IndexedRecording, path: Path) -> None:
+def test_a_file_that_became_shorter_is_another_one(recording: RecordingEntries, path: Path) -> None:
     view = TrafficModel(recording)
     work = scanner(view)
     view.filter(compile_filter("from == agent"))
@@ -138,7 +137,7 @@ def test_a_file_that_became_shorter_is_another_one(recording: IndexedRecording, 
 
 
 def test_a_file_may_become_shorter_while_it_is_read(
-    recording: IndexedRecording, path: Path
+    recording: RecordingEntries, path: Path
 ) -> None:
     view = TrafficModel(recording)
     work = scanner(view)
@@ -152,17 +151,17 @@ def test_a_file_may_become_shorter_while_it_is_read(
 
 
 def test_a_file_that_cannot_be_read_on_is_told(
-    recording: IndexedRecording, monkeypatch: pytest.MonkeyPatch
+    recording: RecordingEntries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     work = scanner(TrafficModel(recording))
     recording.close()
-    monkeypatch.setattr(IndexedRecording, "index_more", _fail)
+    monkeypatch.setattr(RecordingEntries, "index_more", _fail)
     assert not work.run(1.0)
     assert str(work.problem) == "the disk is gone"
     assert not work.poll()
 
 
-def _fail(recording: IndexedRecording, step: int) -> bool:
+def _fail(recording: RecordingEntries, step: int) -> bool:
     del recording, step
     raise RecordingError("the disk is gone")
 
