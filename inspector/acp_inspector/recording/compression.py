@@ -69,8 +69,12 @@ class DecompressedFile:
             self.file = io.BufferedReader(_Continued(self.source, self.unwritten), OUTPUT)
         else:
             self._decompress(path)
-        if is_joined and holds_lines(self._begin()):
-            self._join()
+        try:
+            if is_joined and holds_lines(self._begin()):
+                self._join()
+        except BaseException:
+            self.close()
+            raise
 
     def _decompress(self, path: Path) -> None:
         try:
@@ -105,7 +109,9 @@ class DecompressedFile:
     def _begin(self) -> bytes:
         if self._decompressed is not None:
             return self._decompressed.ahead(BEGIN)
-        return os.pread(self.source.fileno(), BEGIN, 0)
+        if self.source.seekable():
+            return os.pread(self.source.fileno(), BEGIN, 0)
+        return self.source.peek(BEGIN)
 
     def _join(self) -> None:
         """Put a copy with joined frames in the place of the file."""

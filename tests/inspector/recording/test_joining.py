@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.joining import FrameJoiner, holds_lines, joined
 from acp_inspector.recording.random_access import IndexedRecording
-from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.reader import read_lines, read_recording
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.parts import framing_of, gaps
@@ -227,6 +228,17 @@ def test_every_reader_shows_an_earlier_recording_with_whole_frames(
     with RecordingScan(path, lambda bad: pytest.fail(bad.reason)) as scan:
         assert scan.count_frames() == 4
     assert framing_of(recording) == "headers"
+
+
+def test_an_earlier_recording_is_joined_from_a_pipe(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "it.acp.ndjson", opened().end())
+    read, write = os.pipe()
+    os.write(write, path.read_bytes())
+    os.close(write)
+    rows = list(read_lines(Path(f"/dev/fd/{read}")))
+    os.close(read)
+    assert rows == list(read_lines(path))
+    assert sum(isinstance(row, Frame) and bool(row.header) for row in rows) == 4
 
 
 @given(st.lists(st.tuples(st.sampled_from(("client", "agent")), st.binary(max_size=9)), max_size=8))
