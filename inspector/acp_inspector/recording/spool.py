@@ -61,8 +61,10 @@ _HEAD: Final = struct.Struct("<Q?BBIQQ")
 """What a file begins with: the last number before it, whether the header may be missing from the
 recording, how both sides frame and whether they skip a frame, and the sizes of the header and of
 their unfinished frames."""
-_AROUND: Final = struct.Struct("<IB")
+_AROUND: Final = struct.Struct("<II")
 """The sizes of the header and the line ending of a frame."""
+_LONGEST_ENDING: Final = len(b"\r\n")
+"""Bytes of the ending of a line; other endings have blank lines too."""
 _FRAMINGS: Final[tuple[Framing | None, ...]] = (None, "lines", "headers")
 _LOCK_NAME: Final = "lock"
 _NEW_FILE: Final = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
@@ -336,7 +338,7 @@ def _unpacked(data: bytes, state: int) -> Unfinished:
 def frame_note(side: Side, frame: WireFrame) -> tuple[NoteKind, tuple[bytes, ...]]:
     """Return kind and data of the note of a frame."""
     header, data, ending = frame
-    if header:
+    if header or len(ending) > _LONGEST_ENDING:
         around = _AROUND.pack(len(header), len(ending))
         return _HEADED_KINDS[side], (around, header, ending, data)
     return _LINE_KINDS[side], (bytes([len(ending)]), ending, data)

@@ -26,7 +26,7 @@ from acp_protocol.framing import WireFrame
 HEADER = encode_header(Header("", "", ""))
 NOTES = st.lists(
     st.tuples(
-        st.sampled_from(["client", "agent", "stderr", "line", "framed", "event"]),
+        st.sampled_from(["client", "agent", "stderr", "line", "blank", "framed", "event"]),
         st.binary(max_size=30)
         | st.sampled_from([b"\n", b"{}\n", b'{"n":1}\r\n{', b"}\n\n"])
         | st.sampled_from(
@@ -58,6 +58,8 @@ def note(recorder: Recorder, kind: str, data: bytes) -> None:
     streams: dict[str, Stream] = {"client": "client", "agent": "agent", "stderr": "stderr"}
     if kind == "line":
         recorder.frame("agent", WireFrame(b"", data, b"\r\n"))
+    elif kind == "blank":
+        recorder.frame("agent", WireFrame(b"", data, b"\n" * 300))
     elif kind == "framed":
         recorder.frame("agent", WireFrame(b"\nContent-Length: 9\n\n", data, b""))
     elif kind == "event":
