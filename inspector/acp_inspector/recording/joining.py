@@ -137,7 +137,9 @@ class _Stream:
             whole.append(_frame(self._begun[0], frame))
             self._begun = [line]
         if self._framer.problem is not None:
-            left = [*self._begun] if not frames else self.rest()
+            # The first line may also have the end of the frame before.
+            are_whole = self._framer.held == sum(len(each.wire) for each in self._begun)
+            left = [*self._begun] if are_whole else self.rest()
             self._begun, self._framer = [], None
             return [*whole, *left]
         if self._framer.is_between:

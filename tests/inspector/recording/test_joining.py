@@ -121,6 +121,18 @@ def test_headers_without_end_are_told_as_the_lines_they_are() -> None:
     assert journal.entries[-1] in list(joined(journal.entries))
 
 
+@pytest.mark.parametrize("between", [b"", b"\r\n"])
+def test_before_a_length_that_cannot_be_right_no_byte_comes_twice_and_none_is_lost(
+    between: bytes,
+) -> None:
+    wire = Wire()
+    stream = encode_frame(b"{}", "headers") + between + b"Content-Length: 999999999999\r\n\r\n{}\n"
+    wire.write("client", stream)
+    told = [each for each in joined(wire.end()) if isinstance(each, Frame)]
+    assert told[0].data == b"{}"
+    assert b"".join(each.wire for each in told) == stream
+
+
 @given(
     st.lists(
         st.tuples(
