@@ -41,7 +41,9 @@ _LENGTH_DIGITS: Final = 18
 _BLANKS: Final = b"\xef\xbb\xbf \t\r"
 """What may precede the first character of a line: a byte order mark, white space."""
 _FIRST_HEADERS: Final = (b"content-length:", b"content-type:")
-_LENGTH: Final = re.compile(rb"(?im)^((?:\xef\xbb\xbf)?[ \t\r]*content-length[ \t]*:[ \t]*)[0-9]+")
+_LENGTH: Final = re.compile(
+    rb"(?im)^([\xef\xbb\xbf \t\r]*content-length[\xef\xbb\xbf \t\r]*:[ \t\r]*)[0-9]+"
+)
 
 
 class WireFrame(NamedTuple):
