@@ -174,14 +174,15 @@ class HeaderFramer:
         self._body: list[bytes] = []
         self._missing: int | None = None
         """Bytes of the body that are still missing; None while reading a header."""
+        self._taken = 0
+        """Bytes of the header and the body so far; counted once, however many pieces these have."""
         self.problem: FrameTooLongError | None = None
         """Set when a frame or a header exceeds its limit; nothing is split from then on."""
 
     @property
     def held(self) -> int:
         """Bytes of the unfinished frame."""
-        pieces = (self._blank, *self._header, self._line, *self._body)
-        return sum(map(len, pieces))
+        return len(self._blank) + self._taken + len(self._line)
 
     @property
     def is_between(self) -> bool:
@@ -208,8 +209,9 @@ class HeaderFramer:
 
     def finish(self, chunk: bytes) -> int:
         """Add only what belongs to the unfinished frame; return how many bytes that is."""
-        position = self._step(chunk, 0, frames := [])
-        while position < len(chunk) and self.problem is None and not self.is_between:
+        position = 0
+        frames: list[WireFrame] = []
+        while position < len(chunk) and self.problem is None and not frames:
             position = self._step(chunk, position, frames)
         return position
 
@@ -218,7 +220,7 @@ class HeaderFramer:
         unfinished = b"".join([self._blank, *self._header, self._line, *self._body])
         self._header.clear()
         self._body.clear()
-        self._blank, self._line, self._missing = b"", b"", None
+        self._blank, self._line, self._missing, self._taken = b"", b"", None, 0
         return unfinished
 
     def _step(self, chunk: bytes, position: int, frames: list[WireFrame]) -> int:
@@ -227,7 +229,7 @@ class HeaderFramer:
             position = self._read_line(chunk, position, frames)
         else:
             piece = chunk[position : position + self._missing]
-            self._body.append(piece)
+            self._take(self._body, piece)
             self._missing -= len(piece)
             position += len(piece)
         if self._missing == 0:
@@ -240,7 +242,7 @@ class HeaderFramer:
         """Read up to the end of a header line; return the position after it."""
         end = chunk.find(b"\n", position) + 1
         piece = chunk[position : end or len(chunk)]
-        if sum(map(len, self._header)) + len(self._line) + len(piece) > MAX_HEADER_BYTES:
+        if self._taken + len(self._line) + len(piece) > MAX_HEADER_BYTES:
             self.problem = FrameTooLongError(MAX_HEADER_BYTES)
             return position
         self._line += piece
@@ -248,14 +250,14 @@ class HeaderFramer:
             return len(chunk)
         line, self._line = self._line, b""
         if line.strip(b"\r\n"):
-            self._header.append(line)
+            self._take(self._header, line)
             if _header(line) is None:
                 frames.append(self._stray())
         elif not self._header:
             self._skip_blank(line, frames)
         else:
             length = self._length()
-            self._header.append(line)
+            self._take(self._header, line)
             if length is None:
                 frames.append(self._stray())
             elif length > self._limit:
@@ -263,6 +265,10 @@ class HeaderFramer:
             else:
                 self._missing = length
         return end
+
+    def _take(self, pieces: list[bytes], piece: bytes) -> None:
+        pieces.append(piece)
+        self._taken += len(piece)
 
     def _skip_blank(self, line: bytes, frames: list[WireFrame]) -> None:
         self._blank += line

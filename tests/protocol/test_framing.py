@@ -183,6 +183,26 @@ def test_frames_and_the_bytes_around_them_are_the_stream(
         )
 
 
+@pytest.mark.parametrize("make", [LineFramer, HeaderFramer, AutoFramer])
+@given(stream=AWKWARD, places=st.lists(st.integers(min_value=0)))
+def test_what_is_held_is_what_came_in_no_frame(
+    make: type[LineFramer | HeaderFramer | AutoFramer], stream: bytes, places: list[int]
+) -> None:
+    framer, missing = make(), 0
+    for chunk in cut(stream, places):
+        missing += len(chunk) - sum(len(part) for frame in framer.split(chunk) for part in frame)
+        assert framer.held == missing
+    assert len(framer.rest()) == missing
+    assert framer.held == 0
+
+
+@pytest.mark.parametrize("start", [b"\n\r\n", b""])
+def test_a_frame_is_finished_with_the_blank_lines_before_it(start: bytes) -> None:
+    stream = start + framed(b"{}")
+    framer = HeaderFramer()
+    assert framer.finish(stream + framed(b"[]")) == len(stream)
+
+
 @pytest.mark.parametrize("make", [HeaderFramer, AutoFramer])
 @given(bodies=st.lists(st.binary(min_size=1), min_size=1, max_size=3), place=st.integers(0))
 def test_only_the_rest_of_a_frame_is_added_where_it_is_finished(

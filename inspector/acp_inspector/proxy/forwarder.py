@@ -210,7 +210,10 @@ class InterceptingForwarder(Forwarder):
         for frame in self._framer.split(chunk):
             channel.framing = self._framer.framing
             self._put(channel, frame)
-        if self._framer.problem is not None and self._is_at_boundary:
+        if not self._is_at_boundary:
+            # The framer holds what was sent, to find its end.
+            return
+        if self._framer.problem is not None:
             self._pass_beginning(channel, _NO_LENGTH)
         elif self._framer.held > self._max_line_bytes:
             text = f"a line of more than {self._max_line_bytes >> 20} MiB"

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from acp_inspector.intercept.controller import InterceptController
 from acp_inspector.intercept.message import Inject, InterceptedFrame
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.proxy.forwarder import InterceptingForwarder
+from acp_inspector.proxy.forwarder import MAX_LINE_BYTES, InterceptingForwarder
 from acp_inspector.proxy.recorder import Recorder
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.numbering import Numbering
@@ -154,8 +154,12 @@ def test_after_a_gap_the_next_header_is_found(split: int) -> None:
 class Fed(InterceptingForwarder):
     """Reads what it is given, and keeps what it writes."""
 
-    def __init__(self, steps: list[bytes | Callable[[], object]], recorder: Recorder) -> None:
-        super().__init__("agent", -1, os.open(os.devnull, os.O_WRONLY), recorder)
+    def __init__(
+        self, steps: list[bytes | Callable[[], object]], recorder: Recorder, max_line_bytes: int
+    ) -> None:
+        super().__init__(
+            "agent", -1, os.open(os.devnull, os.O_WRONLY), recorder, max_line_bytes=max_line_bytes
+        )
         self._steps = steps
         self.written = b""
 
@@ -187,13 +191,14 @@ class Editor:
 def moved(
     steps: Callable[[InterceptController], list[bytes | Callable[[], object]]],
     *hooks: Editor,
+    max_line_bytes: int = MAX_LINE_BYTES,
 ) -> tuple[bytes, Memory]:
     """Return what left a forwarder, and what was recorded."""
     sink = Memory()
     recorder = Recorder(sink)
     controller = InterceptController(recorder, hooks=hooks)
     todo: list[bytes | Callable[[], object]] = []
-    forwarder = Fed(todo, recorder)
+    forwarder = Fed(todo, recorder, max_line_bytes)
     todo += steps(controller)
     todo.insert(len(todo) // 2 if not hooks else 0, lambda: open_channels(controller, forwarder))
     forwarder.move()
@@ -227,6 +232,29 @@ def test_whenever_frames_are_wanted_the_bytes_that_leave_are_those_that_came(
     assert written == stream
     assert wire(sink.frames()) == stream
     assert [entry.seq for entry in sink.entries] == list(range(1, len(sink.entries) + 1))
+
+
+@given(PLACES, st.sampled_from([b"", b"\r\n\n"]))
+def test_a_frame_that_is_too_long_passes_once_and_the_next_is_intercepted(
+    places: list[int], blank: bytes
+) -> None:
+    long, last = blank + framed(b'"%b"' % (b"x" * 3000)), framed(b"{}")
+    written, sink = moved(lambda _: [*cut(long, places), last], Editor(), max_line_bytes=1000)
+    assert written == long + framed('{"ä": 1}'.encode())
+    assert wire(sink.frames()) == long + last
+
+
+@pytest.mark.parametrize("begin", [b"", b"X: y\n" + b"\r" * 400, b"\n" * 2 * MAX_HEADER_BYTES])
+def test_many_blank_lines_do_not_stop_the_traffic(begin: bytes) -> None:
+    stream = framed(b"{}") + begin + b"\n" + framed(b"[]")
+
+    def steps(controller: InterceptController) -> list[bytes | Callable[[], object]]:
+        controller.set_breakpoint("never", matches=lambda frame: False)
+        return [lambda: None, stream]
+
+    written, sink = moved(steps)
+    assert written == stream
+    assert wire(sink.frames()) == stream
 
 
 @given(PLACES)
