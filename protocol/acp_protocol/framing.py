@@ -67,7 +67,7 @@ def split_ending(line: bytes) -> tuple[bytes, bytes]:
 
 
 def encode_frame(payload: bytes, framing: Framing) -> bytes:
-    return b"".join(wire_frame(payload, framing))
+    return payload + b"\n" if framing == "lines" else b"".join(wire_frame(payload, framing))
 
 
 def wire_frame(payload: bytes, framing: Framing) -> WireFrame:

@@ -20,6 +20,8 @@ from acp_protocol.framing import (
     HeaderFramer,
     LineFramer,
     WireFrame,
+    encode_frame,
+    split_ending,
     wire_frame,
 )
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
@@ -45,9 +47,10 @@ class StreamTransport:
         self._outgoing = outgoing
         framers = {"lines": LineFramer, "headers": HeaderFramer, None: AutoFramer}
         self._framer: LineFramer | HeaderFramer | AutoFramer = framers[framing](limit)
-        self._frames: deque[WireFrame] = deque()
+        self._frames: deque[WireFrame | bytes] = deque()
+        """What has come; plain lines, of which there are many, as bytes."""
         self._has_ended = False
-        self._received = WireFrame(b"", b"", b"")
+        self._received: WireFrame | bytes = b""
 
     @property
     def framing(self) -> Framing | None:
@@ -57,7 +60,8 @@ class StreamTransport:
     @property
     def received(self) -> WireFrame:
         """The frame that was received last, with the bytes around it."""
-        return self._received
+        received = self._received
+        return WireFrame(b"", *split_ending(received)) if isinstance(received, bytes) else received
 
     def framed(self, line: bytes) -> WireFrame:
         """Return a frame with the bytes that are written around it."""
@@ -65,7 +69,7 @@ class StreamTransport:
 
     async def send(self, line: bytes) -> None:
         try:
-            await self._outgoing.send(b"".join(self.framed(line)))
+            await self._outgoing.send(encode_frame(line, self._framer.framing or "lines"))
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
@@ -81,11 +85,17 @@ class StreamTransport:
                 if rest := self._framer.rest():
                     self._frames.append(WireFrame(b"", rest, b""))
             else:
-                self._frames.extend(self._framer.split(chunk))
-                if self._framer.problem is not None:
-                    raise self._framer.problem
-        self._received = self._frames.popleft()
-        return self._received.content
+                self._split(chunk)
+        received = self._received = self._frames.popleft()
+        return received if isinstance(received, bytes) else received.content
+
+    def _split(self, chunk: bytes) -> None:
+        if self._framer.framing == "lines":
+            self._frames.extend(self._framer.feed(chunk))
+            return
+        self._frames.extend(self._framer.split(chunk))
+        if self._framer.problem is not None:
+            raise self._framer.problem
 
     async def close_sending(self) -> None:
         """Close one direction; what the peer sends is still received."""
