@@ -151,14 +151,17 @@ class AgentSpec:
         """Whether arrays of messages are accepted from it."""
         return self.dialect == BATCHES
 
-    def open_dialect(self) -> Dialect | None:
-        """Return a new dialect for one connection; None: not known yet."""
+    def open_dialect(self, directory: Path | None = None) -> Dialect | None:
+        """Return a new dialect for one connection; None: not known yet.
+
+        The agent works in `directory`, which readers have to know.
+        """
         if self.dialect is None or self.takes_batches:
             return None
         # Imported late: dialects are rare, and their modules are slow to import.
         from acp_protocol.dialects.registry import open_dialect
 
-        return open_dialect(self.dialect)
+        return open_dialect(self.dialect, str(directory or ""))
 
     def absolute_command(self) -> tuple[str, ...]:
         """Return the command with absolute paths for files of our directory.

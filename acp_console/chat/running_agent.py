@@ -476,7 +476,7 @@ class RunningAgent:
 
     def _new_connection(self) -> None:
         self.account = None
-        self.conversations = Conversations(self.spec.open_dialect())
+        self.conversations = Conversations(self.spec.open_dialect(self.cwd))
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None

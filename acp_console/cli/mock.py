@@ -34,8 +34,9 @@ from acp_inspector.replay.agent_player import (
     MissPolicy,
 )
 from acp_inspector.replay.agent_script import AgentScript
+from acp_inspector.replay.directories import unnamed_place
 from acp_inspector.replay.expectations import expectations_beside
-from acp_inspector.replay.parts import connections
+from acp_inspector.replay.parts import connections, recorded_dialect
 from acp_inspector.replay.reports import reported_refusal, write_report
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import Trust, check_trust, project_trust, recorded_acts
@@ -126,6 +127,7 @@ def command(
                 is_redacted=is_redacted,
                 options=comparison.options,
                 judge=None if is_trusted else AgentJudge(),
+                directories=unnamed_place(script.frames, recording.header.cwd, Path.cwd()),
             )
             try:
                 await player.play(timeout=timeout)
@@ -161,6 +163,7 @@ def _script(recording: Recording, connection: int) -> AgentScript:
     return AgentScript(
         found[connection - 1],
         is_complete=recording.footer is not None and not recording.bad_lines,
+        dialect=recorded_dialect(recording),
     )
 
 

@@ -624,7 +624,8 @@ def _entries(recording: Path) -> Iterator[Entry]:
 
 
 def _fold(recording: Path, agent: AgentSpec) -> Conversations:
-    talks = Conversations(agent.open_dialect())
+    header, talks = read_header(recording), Conversations(agent.dialect)
+    talks.fold.decoder.begin_recording(header.dialect, header.cwd)
     talks.read(_entries(recording))
     return talks
 
@@ -660,7 +661,8 @@ def _created(header: Header) -> datetime:
 
 def _kept(recording: Path, sessions: Collection[str]) -> Iterator[Entry]:
     """Yield the entries of a recording without the messages of some sessions."""
-    decoder, exchanges = Decoder(), Exchanges()
+    header, decoder, exchanges = read_header(recording), Decoder(), Exchanges()
+    decoder.begin_recording(header.dialect, header.cwd)
     for entry in _entries(recording):
         found: set[Json] = set()
         if isinstance(entry, Frame):

@@ -278,7 +278,7 @@ class Decoder:
         Args:
             dialect: The dialect of the frames, or its name, which is `none` for the published
                 protocol; None: it is recognised.
-            directory: That of sessions whose client names none; None: the current one.
+            directory: That of sessions whose client names none; None or empty: unknown.
         """
         if dialect is not None and not isinstance(dialect, str):
             dialect, directory = dialect.name, dialect.directory
@@ -307,7 +307,7 @@ class Decoder:
             from acp_protocol.dialects.registry import SPOKEN
 
             self._name = dialect if dialect in SPOKEN else None
-        self._directory = directory or "/"
+        self._directory = directory
         self.restart()
 
     def restart(self) -> None:
@@ -354,7 +354,7 @@ class Decoder:
         # Imported late: dialects are rare, and their modules are slow to import.
         from acp_protocol.dialects.registry import open_translator
 
-        return open_translator(name, self._directory)
+        return open_translator(name, self._directory or "")
 
 
 _UNREAD: Final[Json] = object()

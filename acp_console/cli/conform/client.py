@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import click
 
@@ -52,7 +53,7 @@ def command(*, persona: Persona, judging: Judging) -> int:
 
 async def _play(cases: Sequence[Case], options: ClientOptions, judging: Judging) -> int:
     """Be the agent of a client until it leaves."""
-    dialect = open_translator(options.dialect)
+    dialect = open_translator(options.dialect, str(Path.cwd()))
     outgoing = open_stdio(framing="lines" if dialect is None else dialect.framing)
     transport = outgoing if dialect is None else DialectTransport(outgoing, "agent", dialect)
     reports: list[tuple[Report, Json]] = []

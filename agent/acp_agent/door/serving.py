@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Coroutine, Generator
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import anyio
@@ -152,5 +153,5 @@ def _transport(dialect: str | None) -> Transport:
     # Dialects are rare, and what they import takes time.
     from acp_protocol.dialects.registry import open_dialect
 
-    opened = open_dialect(dialect)
+    opened = open_dialect(dialect, str(Path.cwd()))
     return DialectTransport(open_stdio(framing=opened.framing), "agent", opened)

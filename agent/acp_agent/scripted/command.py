@@ -117,7 +117,7 @@ async def serve_script(
     """Run a script for the client on these streams until it leaves."""
     agent = server.script.agent
     async with BackgroundTasks() as server.tasks:
-        dialect = open_translator(agent.dialect)
+        dialect = open_translator(agent.dialect, str(Path.cwd()))
         framing = agent.wire_framing or ("lines" if dialect is None else dialect.framing)
         server.wire = Wire(incoming, outgoing, server.tasks, end, framing)
         faults_of = None if server.script.faults is None else server.faults_of

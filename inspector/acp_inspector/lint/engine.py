@@ -231,6 +231,7 @@ class Linter:
         # Imported late: dialects are rare, and their modules are slow to import.
         from acp_protocol.dialects.registry import open_dialect
 
+        # Everything is in a directory that is not known.
         return open_dialect(dialect, self._directory or "/")
 
     def _end_of_the_last(self) -> tuple[Finding, ...]:

@@ -13,7 +13,7 @@ what comes.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count, takewhile
 from math import inf
@@ -149,6 +149,7 @@ class AgentPlayer:
         is_redacted: bool = False,
         options: CompareOptions | None = None,
         judge: AgentJudge | None = None,
+        directories: Mapping[str, str] | None = None,
     ) -> None:
         """Play `script`.
 
@@ -160,6 +161,7 @@ class AgentPlayer:
             is_redacted: the recording has placeholders in place of secrets.
             options: how the client is compared, and what is not.
             judge: judges what is sent, if the recording may only talk.
+            directories: the live directory of each recorded one that no client names.
         """
         self._script = script
         self._transport = transport
@@ -171,10 +173,10 @@ class AgentPlayer:
         has_batches = any(is_array_of_messages(frame.data) for frame in script.frames)
         self._endpoint = Endpoint(allow_batches=has_batches)
         self._journal = Journal()
-        self._ids = IdMap(is_redacted=is_redacted)
+        self._ids = IdMap(directories, is_redacted=is_redacted)
         self._directories = self._ids.directories
         """The live directory of each recorded one."""
-        self._compared_ids = IdMap(is_redacted=is_redacted)
+        self._compared_ids = IdMap(directories, is_redacted=is_redacted)
         """The ids that the client got from us, which it has to use."""
         self._maps: dict[str, IdMap] = {}
         """The ids of live sessions that do not share those of the others."""
@@ -730,6 +732,7 @@ class AgentPlayer:
             self._journal.entries,
             sides=("client",),
             ids=self._compared_ids,
+            dialect=self._script.dialect,
             **self._options,
         )
         errors = list(self._errors)

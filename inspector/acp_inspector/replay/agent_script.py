@@ -128,8 +128,17 @@ class ScriptLine:
 class AgentScript:
     """The scenes of one connection."""
 
-    def __init__(self, entries: Sequence[Entry], *, is_complete: bool = True) -> None:
-        """Read a connection; `is_complete`: nothing is missing at its end."""
+    def __init__(
+        self, entries: Sequence[Entry], *, is_complete: bool = True, dialect: str | None = None
+    ) -> None:
+        """Read a connection.
+
+        Args:
+            entries: Its entries.
+            is_complete: Nothing is missing at its end.
+            dialect: The dialect of its frames; None: it is recognised.
+        """
+        self.dialect = dialect
         self.entries: list[Entry] = list(entries)
         self.cues: list[Cue] = []
         """All messages of the client."""
@@ -166,7 +175,7 @@ class AgentScript:
         return [entry for entry in self.entries if isinstance(entry, Frame)]
 
     def _read(self) -> None:
-        exchanges, sessions = Exchanges(), Sessions()
+        exchanges, sessions = Exchanges(), Sessions(self.dialect)
         read: list[tuple[Frame, Message, Json, Exchange | None]] = []
         raws: list[bytes] = []
         """The bytes of each message, also in an array."""

@@ -219,7 +219,8 @@ async def play_as_client(
         raise UntrustedRecordingError(f"{recording.path}: no directory replaces {unplaced[0]}")
     journal = Journal() if journal is None else journal
     missing = gaps(recording)
-    is_official = translates and framing == "lines" and recorded_dialect(recording) is None
+    spoken = recorded_dialect(recording)
+    is_official = translates and framing == "lines" and spoken is None
     translators: list[str] = []
     places = {each: str(place) for each, place in directories.places.items()}
     ids = IdMap(places, is_redacted=is_redacted)
@@ -238,6 +239,7 @@ async def play_as_client(
                     pipes,
                     directories,
                     options=options or {},
+                    dialect=spoken,
                     ids=ids,
                     new_ids=partial(IdMap, places, is_redacted=is_redacted),
                     journal=journal,
@@ -297,13 +299,15 @@ class RecordingPlayer:
         on_miss: MissHandler | None = None,
         judge: ClientJudge | None = None,
         has_gaps: bool = False,
+        dialect: str | None = None,
     ) -> None:
-        """Prepare to play `frames`.
+        """Prepare to play `frames`, which are in `dialect`.
 
         `ids` knows what earlier connections have bound; `new_ids` makes the map of a comparison;
         `judge` is there if the recording may only talk.
         """
-        self._script = ClientScript(frames, has_gaps=has_gaps)
+        self._dialect = dialect
+        self._script = ClientScript(frames, has_gaps=has_gaps, dialect=dialect)
         self._options = options
         self._transport = transport
         self._ids = ids
@@ -314,7 +318,7 @@ class RecordingPlayer:
         self._on_miss = on_miss
         self._judge = judge
         self._files = SandboxedFiles([directories.cwd, *directories.places.values()])
-        self._run = ConnectionEvents()
+        self._run = ConnectionEvents(dialect)
         self._sent: dict[int, int] = {}
         """The recorded frame of each live one that was sent."""
         self._played: set[int] = set()
@@ -418,6 +422,7 @@ class RecordingPlayer:
             sides=("agent",),
             ids=self._new_ids(),
             progress=check,
+            dialect=self._dialect,
             **self._options,
         )
         try:

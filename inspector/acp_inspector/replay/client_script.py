@@ -97,8 +97,9 @@ class Event:
 class ConnectionEvents:
     """The events of one connection."""
 
-    def __init__(self) -> None:
-        self._sessions = Sessions()
+    def __init__(self, dialect: str | None = None) -> None:
+        """Begin; without `dialect` it is recognised."""
+        self._sessions = Sessions(dialect)
         self._amounts: dict[Hashable, int] = {}
         """How much has come: the amount of the last event of each session and key."""
 
@@ -254,11 +255,16 @@ class ScriptStep:
 class ClientScript:
     """The client's frames in order, and what the agent sent."""
 
-    def __init__(self, frames: Sequence[Frame], *, has_gaps: bool = False) -> None:
+    def __init__(
+        self, frames: Sequence[Frame], *, has_gaps: bool = False, dialect: str | None = None
+    ) -> None:
         """Read the frames of one connection.
 
-        `has_gaps`: frames may be missing, so a response without a request waits for a request that
-        has the same id.
+        Args:
+            frames: The frames.
+            has_gaps: Frames may be missing, so a response without a request waits for a request
+                that has the same id.
+            dialect: The dialect of the frames; None: it is recognised.
         """
         self.frames = frames
         self.steps: list[ScriptStep] = []
@@ -272,7 +278,7 @@ class ClientScript:
         """All events of the agent."""
         self.cancels: list[Event] = []
         """Each `session/cancel` of the client in a session with a turn."""
-        self.run = ConnectionEvents()
+        self.run = ConnectionEvents(dialect)
         self._has_gaps = has_gaps
         self._cancels: dict[Hashable, Event] = {}
         """The cancellation of each request of the agent."""

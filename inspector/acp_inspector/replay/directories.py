@@ -101,6 +101,15 @@ def replay_directories(
     return ReplayDirectories(start, places)
 
 
+def unnamed_place(frames: Iterable[Frame], recorded_cwd: str, cwd: Path) -> dict[str, str]:
+    """Return the place of the directory in which an agent works whose client names none.
+
+    That is `recorded_cwd`, in which the recorded agent was started; the live one works in `cwd`.
+    """
+    has_none = is_placed(recorded_cwd) and not named_directories(frames)
+    return {recorded_cwd.rstrip("/"): str(cwd)} if has_none else {}
+
+
 def _of_length(directory: Path, length: int) -> Path:
     """Return a directory below `directory` whose path has `length` characters, if possible.
 

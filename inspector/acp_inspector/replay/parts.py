@@ -8,7 +8,7 @@ from typing import Final
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import Recording
-from acp_protocol.dialects.registry import open_dialect
+from acp_protocol.dialects.registry import open_translator
 from acp_protocol.framing import Framing
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_int, get_text
@@ -20,16 +20,17 @@ def framing_of(recording: Recording) -> Framing:
     """Return how a client separates the frames of a recording."""
     if any(frame.header for frame in recording.frames):
         return "headers"
-    name = recorded_dialect(recording)
-    return "lines" if name is None else open_dialect(name, "").framing
+    translator = open_translator(recorded_dialect(recording))
+    return "lines" if translator is None else translator.framing
 
 
 def recorded_dialect(recording: Recording) -> str | None:
     """Return the dialect of a recording; None for the published protocol."""
     decoder = Decoder()
+    decoder.begin_recording(recording.header.dialect, recording.header.cwd)
     for frame in recording.frames:
         decoder.decode(frame)
-    return decoder.dialect
+    return decoder.dialect or decoder.chosen
 
 
 def connections(entries: Sequence[Entry]) -> list[list[Entry]]:

@@ -138,8 +138,8 @@ def take_snapshot(recording: Recording) -> RecordingSnapshot:
     """Return our reading of a recording."""
     model = SessionModel(has_conversations_only=True)
     with garbage_collection_off():
-        model.read(recording.entries)
         rows = (recording.header, *recording.entries)
+        model.read(rows)
         report = lint(rows, unstable="--unstable" in recording.header.command)
     sessions = model.conversations.at(model.n).values()
     return RecordingSnapshot(

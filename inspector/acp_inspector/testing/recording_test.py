@@ -43,7 +43,7 @@ from acp_inspector.replay.expectations import (
     expectations_beside,
     read_expectations,
 )
-from acp_inspector.replay.parts import gaps
+from acp_inspector.replay.parts import gaps, recorded_dialect
 from acp_inspector.replay.result import ReplayResult, first_problem
 from acp_inspector.replay.trust import UNTRUSTED, Trust, recorded_acts
 from acp_inspector.testing.updating import replace_recording, updated_entries
@@ -269,8 +269,9 @@ def update_recording(
     if reason:
         return replace(outcome, text=f"{outcome.text}{NOT_UPDATED}{reason}")
     places = {recorded: str(place) for recorded, place in directories.places.items()}
-    entries = updated_entries(recording.entries, live, places)
-    if compare(entries, live, ids=IdMap(places)).differences:
+    dialect = recorded_dialect(recording)
+    entries = updated_entries(recording.entries, live, places, dialect=dialect)
+    if compare(entries, live, ids=IdMap(places), dialect=dialect).differences:
         # Streams with Content-Length headers, several processes.
         return replace(outcome, text=f"{outcome.text}{NOT_UPDATED}record it anew")
     is_ours = is_our_recording(recording.digest)
@@ -291,7 +292,8 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     except AcpError as problem:
         return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})
-    found = compare(recording.entries, live, ids=ids, **expected.options(level))
+    options, dialect = expected.options(level), recorded_dialect(recording)
+    found = compare(recording.entries, live, ids=ids, dialect=dialect, **options)
     played = sum(isinstance(each, Frame) and each.side == "client" for each in live)
     errors = () if found.compared[0] else ("the recording holds no message",)
     result = ReplayResult(

@@ -24,16 +24,24 @@ from acp_protocol.jsonrpc import Json, encode, parse
 
 
 def updated_entries(
-    recorded: Sequence[Entry], live: Sequence[Entry], places: Mapping[str, str]
+    recorded: Sequence[Entry],
+    live: Sequence[Entry],
+    places: Mapping[str, str],
+    *,
+    dialect: str | None = None,
 ) -> list[Entry]:
     """Return the entries of the new recording.
 
-    `places` has the live directory of each recorded one.
+    Args:
+        recorded: The entries of the old one.
+        live: The entries of a conversation.
+        places: The live directory of each recorded one.
+        dialect: The dialect of both; None: it is recognised.
     """
     frames = {each.seq: each for each in recorded if isinstance(each, Frame)}
     # The map is made from the live side to the recorded one, to read it in this direction.
     ids = IdMap({place: each for each, place in places.items()})
-    pairs = compare(live, recorded, ids=ids).pairs
+    pairs = compare(live, recorded, ids=ids, dialect=dialect).pairs
     kept = _kept_frames(pairs)
     for pair in pairs:
         if pair.left is not None and pair.right is not None and pair.left.is_request:

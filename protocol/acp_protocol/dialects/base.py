@@ -109,7 +109,7 @@ class Dialect(ABC):
     """Whether a prompt names the model."""
 
     def __init__(self, directory: str = "") -> None:
-        """`directory` is the working directory of sessions whose client names none."""
+        """`directory` is that of sessions whose client names none; empty: unknown."""
         self.directory = directory
         self._pending: dict[tuple[Side, tuple[str, RequestId]], PendingRequest] = {}
         self._sessions: dict[str, None] = {}
@@ -393,7 +393,7 @@ def placed(params: Mapping[str, Json], directory: str, dialect: str) -> Object:
     A mark in `_meta` says if the directory is only our default: an existing session has its own.
     """
     servers = params.get("mcpServers")
-    lacking: Object = {"cwd": directory}
+    lacking: Object = {"cwd": directory} if directory else {}
     whole: Object = lacking | dict(params) | {"mcpServers": [] if servers is None else servers}
     is_ours = "cwd" not in params and "sessionId" in params
     return marked(whole, dialect, _IS_PLACED) if is_ours else whole

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 
 from acp_protocol.dialects.acpex import Acpex
@@ -18,20 +17,21 @@ DIALECTS: Final[Mapping[str, type[Dialect]]] = {
 }
 
 
-def open_dialect(name: str, directory: str | None = None) -> Dialect:
+def open_dialect(name: str, directory: str = "") -> Dialect:
     """Return a dialect for one connection.
 
-    `directory` is that of sessions whose client names none; by default the current one.
+    `directory` is that of sessions whose client names none: the one in which the agent works. If
+    it is empty, it is unknown.
 
     Raises:
         LocalProtocolError: there is no dialect of this name.
     """
     if name not in DIALECTS:
         raise LocalProtocolError(f"there is no dialect {name}; there are {', '.join(DIALECTS)}")
-    return DIALECTS[name](str(Path.cwd()) if directory is None else directory)
+    return DIALECTS[name](directory)
 
 
-def open_translator(name: str | None, directory: str | None = None) -> Dialect | None:
+def open_translator(name: str | None, directory: str = "") -> Dialect | None:
     """Return a dialect, as `open_dialect` does; None if frames need no translation.
 
     That is so without a name, and in `v2-batch`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 from typing import Final
 
 import anyio
@@ -104,7 +105,7 @@ class DialectTransport:
         # Dialects are rare, and importing them would slow down every start.
         from acp_protocol.dialects.registry import open_dialect
 
-        self._dialect = open_dialect(name)
+        self._dialect = open_dialect(name, str(Path.cwd()))
         # The dialect needs the earlier requests to understand their responses.
         for side, frame in self._history:
             if side == self._side:

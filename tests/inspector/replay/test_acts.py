@@ -358,6 +358,17 @@ def test_what_only_talks_needs_no_trust(side: Side, dialect: str | None) -> None
     assert acts == (["file to read: /w/a.txt (frame 9)"] if is_without else [])
 
 
+@pytest.mark.parametrize("dialect", DIALECTS)
+def test_what_acts_does_not_depend_on_where_it_is_judged(
+    dialect: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session whose client names no directory works where the agent does, not here."""
+    monkeypatch.chdir("/")
+    frames = harmless_frames(dialect)
+    assert acts_of("client", frames) == []
+    assert ClientJudge(directories=["/w", "/w2"]).judge(frames) == []
+
+
 @pytest.mark.parametrize(("text", "is_harmless"), [("hello", True), ("/logout", False)])
 def test_a_prompt_without_an_envelope_is_judged_as_one(text: str, is_harmless: bool) -> None:
     prompt = {"type": "prompt", "session_id": "s", "content": [{"Text": text}]}

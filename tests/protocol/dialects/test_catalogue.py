@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -31,6 +30,9 @@ def test_an_unknown_name_is_refused_and_the_known_ones_named() -> None:
         open_dialect("klingon")
 
 
-def test_sessions_without_a_folder_are_in_the_current_one() -> None:
-    (read,) = open_dialect("continuum").read(call("session/new", {}, id=1), "client").forward
-    assert json.loads(read)["params"]["cwd"] == str(Path.cwd())
+def test_sessions_without_a_folder_are_in_the_one_that_is_known() -> None:
+    """A reader may not know in which the agent works."""
+    for directory, params in (("/w", {"cwd": "/w", "mcpServers": []}), ("", {"mcpServers": []})):
+        dialect = open_dialect("continuum", directory)
+        (read,) = dialect.read(call("session/new", {}, id=1), "client").forward
+        assert json.loads(read)["params"] == params
