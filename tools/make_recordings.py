@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import sys
 import tempfile
 from collections.abc import Generator, Mapping, Sequence
@@ -22,6 +23,7 @@ from threading import Thread
 from typing import Final
 
 import anyio
+import anyio.to_thread
 
 from acp_console.agents.spec import AgentSpec
 from acp_console.chat.connection import connect_agent
@@ -31,8 +33,18 @@ from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.replay.client_player import prepare_workspace
 from acp_inspector.replay.snapshot import snapshot_path, take_snapshot, write_snapshot
+from acp_protocol.framing import with_length
 from acp_protocol.jsonrpc import Json
-from tools.stories import CASSETTE, RECORDINGS, Chooser, FormHost, RecordingRecipe, Stage, installed
+from tools.stories import (
+    CASSETTE,
+    PEERS,
+    RECORDINGS,
+    Chooser,
+    FormHost,
+    RecordingRecipe,
+    Stage,
+    installed,
+)
 
 FOLDER: Final = Path(__file__).parent.parent / "recordings"
 PLACE: Final = b"/home/ada/project"
@@ -54,26 +66,67 @@ async def make(name: str, cwd: Path) -> None:
         files[CASSETTE] = await _cassette(recipe, cwd)
     header = _header(recipe, files)
     prepare_workspace(header, cwd)
-    journal = Journal()
-    await _play(recipe, recipe.command, cwd, journal)
+    if recipe.client:
+        entries = await anyio.to_thread.run_sync(_proxied, recipe, cwd)
+    else:
+        entries = await _played(recipe, cwd)
     path = FOLDER / f"{name}.acp.ndjson"
     path.parent.mkdir(exist_ok=True)
     writer = RecordingWriter(path, header, mode="overwrite")
-    writer.write(settled(journal.entries, cwd))
+    writer.write(settled(entries, cwd))
     writer.close()
     write_snapshot(snapshot_path(path), take_snapshot(read_recording(path)))
+
+
+async def _played(recipe: RecordingRecipe, cwd: Path) -> Sequence[Entry]:
+    """Return what our client records of the story."""
+    journal = Journal()
+    await _play(recipe, recipe.command, cwd, journal)
+    return journal.entries
+
+
+def _proxied(recipe: RecordingRecipe, cwd: Path) -> Sequence[Entry]:
+    """Return what the proxy records between a client with a story of its own and the agent.
+
+    Raises:
+        RuntimeError: the client is not content.
+    """
+    with tempfile.TemporaryDirectory(prefix="acp-") as name:
+        path = Path(name) / "proxied.acp.ndjson"
+        proxy = installed(["acp-console", "proxy", "--record", str(path), "--", *recipe.command])
+        client = installed(["python", f"{PEERS}/{recipe.client}", str(cwd)])
+        pipe = subprocess.PIPE
+        with (
+            subprocess.Popen(proxy, stdin=pipe, stdout=pipe, cwd=cwd) as agent,
+            subprocess.Popen(
+                client, stdin=agent.stdout, stdout=agent.stdin, stderr=pipe, cwd=cwd, text=True
+            ) as peer,
+        ):
+            assert agent.stdin is not None
+            assert agent.stdout is not None
+            # When one leaves, the other has to notice.
+            agent.stdin.close()
+            agent.stdout.close()
+            _, heard = peer.communicate()
+        if peer.returncode:
+            raise RuntimeError(heard[-2000:])
+        return read_recording(path).entries
 
 
 async def _play(recipe: RecordingRecipe, words: Sequence[str], cwd: Path, journal: Journal) -> None:
     decider = Chooser(recipe.kinds)
     host = FormHost(decider, reads=recipe.reads, runs=recipe.runs)
-    agent = AgentSpec("agent", "Our agent", tuple(installed(words)), recipe.about, recipe.newest)
+    agent = AgentSpec(
+        "agent", "Our agent", tuple(installed(words)), recipe.about, recipe.newest, recipe.dialect
+    )
     async with connect_agent(agent, cwd=cwd, journal=journal, handlers=host) as link:
         await recipe.story(Stage(link, cwd, decider, host))
 
 
 def _header(recipe: RecordingRecipe, files: Mapping[str, str]) -> Header:
-    header = new_header(recipe.command, Path(PLACE.decode()), about=recipe.about)
+    header = new_header(
+        recipe.command, Path(PLACE.decode()), about=recipe.about, dialect=recipe.dialect
+    )
     return replace(header, created=CREATED, env=[], meta={"files": dict(files)})
 
 
@@ -94,7 +147,7 @@ def settled(entries: Sequence[Entry], cwd: Path) -> list[Entry]:
         if isinstance(calm, Frame):
             raw = calm.data.replace(str(cwd).encode(), PLACE)
             raw = _MOMENT.sub(CREATED[:-1].encode(), _MINTED.sub(number, raw))
-            calm = replace(calm, data=raw)
+            calm = replace(calm, data=raw, header=with_length(calm.header, len(raw)))
         elif isinstance(calm, JournalEvent) and "pid" in calm.data:
             calm = replace(calm, data={**calm.data, "pid": PID})
         same.append(calm)

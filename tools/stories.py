@@ -17,6 +17,9 @@ from acp_console.chat.permissions import PermissionPrompt
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
+ROOT: Final = Path(__file__).parent.parent
+PEERS: Final = "tests/protocol/dialects/peers"
+"""The directory with clients and agents that know the document of a dialect, and nothing else."""
 CASSETTE: Final = "model.cassette"
 """The file with what the model says, in the directory of the agent."""
 NOTES: Final = "# Notes\n\nBuy milk.\nTODO: call Ada.\n"
@@ -172,13 +175,24 @@ class RecordingRecipe:
     """Whether the client hands files out; else the agent reads them from the disk."""
     replies: Sequence[Sequence[Mapping[str, Json]]] = ()
     """What the model says, event by event, where it is not the demo model."""
+    dialect: str | None = None
+    """The dialect that is chosen; others are recognised."""
+    agent: str = ""
+    """A script among `PEERS` that is the agent in place of ours."""
+    client: str = ""
+    """A script among `PEERS` that is the client, and has a story of its own."""
+    breaches: tuple[str, ...] = ()
+    """The rules that the script breaks on purpose."""
 
     @property
     def command(self) -> list[str]:
         """The command of the agent, as a recording has it."""
+        if self.agent:
+            return ["python", f"{PEERS}/{self.agent}"]
         version = ("--protocol", str(self.newest)) if self.newest > 1 else ()
         model = ("acp-console", "model", "replay", "--cassette", CASSETTE, "--")
-        return [*(model if self.replies else ()), "acp-agent", *version, *self.options]
+        dialect = ("--dialect", self.dialect) if self.dialect else ()
+        return [*(model if self.replies else ()), "acp-agent", *version, *dialect, *self.options]
 
 
 def installed(command: Sequence[str], python: Sequence[str] = (sys.executable,)) -> list[str]:
@@ -186,7 +200,12 @@ def installed(command: Sequence[str], python: Sequence[str] = (sys.executable,))
     modules = {"acp-console": "acp_console", "acp-agent": "acp_agent"}
     words: list[str] = []
     for word in command:
-        words += (*python, "-m", modules[word]) if word in modules else (word,)
+        if word in modules:
+            words += (*python, "-m", modules[word])
+        elif word == "python":
+            words.append(sys.executable)
+        else:
+            words.append(str(ROOT / word) if word.startswith(PEERS) else word)
     return words
 
 
@@ -199,6 +218,12 @@ def prompting(*prompts: str) -> Story:
             await stage.link.prompt(session_id, prompt)
 
     return story
+
+
+async def _greet(stage: Stage) -> None:
+    """Say hello to an agent that may announce no commands."""
+    session = await stage.link.new_session(stage.cwd)
+    await stage.link.prompt(cast("str", session["sessionId"]), "hello")
 
 
 async def _cancel(stage: Stage) -> None:
@@ -305,6 +330,40 @@ def _reply(delta: Json, reason: str) -> Sequence[Mapping[str, Json]]:
     return [{**head, "choices": [first]}, {**head, "choices": [last]}]
 
 
+def _of_dialects() -> dict[str, RecordingRecipe]:
+    """Return the recordings of each dialect: of both our sides, and of each with a stranger."""
+    unknown = ("blank-prompt", "unknown-session")
+    strangers: dict[str, tuple[str, ...]] = {
+        "continuum": ("initialize-not-first", *unknown),
+        "acpex": unknown,
+        "openoxide": (),
+    }
+    found: dict[str, RecordingRecipe] = {}
+    for name, breaches in strangers.items():
+        found[f"dialects/{name}"] = RecordingRecipe(
+            f"our client and our agent in the dialect {name}: tools of every kind",
+            prompting("/tour"),
+            files={},
+            runs=True,
+            dialect=name,
+        )
+        found[f"dialects/{name}-agent"] = RecordingRecipe(
+            f"our client with an agent that knows the document of {name} only",
+            _greet,
+            files={},
+            dialect=name,
+            agent=f"{name}_agent.py",
+        )
+        found[f"dialects/{name}-client"] = RecordingRecipe(
+            f"our agent with a client that knows the document of {name} only, and is recognised",
+            _greet,
+            files={},
+            client=f"{name}_client.py",
+            breaches=breaches,
+        )
+    return found
+
+
 EDIT: Final = "edit notes.md: milk => bread"
 RECORDINGS: Final[Mapping[str, RecordingRecipe]] = {
     "hello": RecordingRecipe("a greeting: text in chunks, and nothing else", prompting("hello")),
@@ -388,4 +447,5 @@ RECORDINGS: Final[Mapping[str, RecordingRecipe]] = {
         _resume,
         newest=2,
     ),
+    **_of_dialects(),
 }

@@ -11,6 +11,7 @@ from hypothesis import given
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.lint.engine import Linter
+from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.session.events import (
     UPDATES,
@@ -315,7 +316,8 @@ def is_difference(case: str, turn: SessionTurn | None, version: int | None) -> b
 
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.stem)
 def test_recordings_have_the_turns_that_lint_sees(path: Path) -> None:
-    check_against_lint(path.stem, read_recording(path).entries)
+    recording = read_recording(path)
+    check_against_lint(path.stem, recording.entries, recording.header)
 
 
 @pytest.mark.parametrize("case", cases()[::9], ids=str)
@@ -323,8 +325,9 @@ def test_talks_have_the_turns_that_lint_sees(case: Case) -> None:
     check_against_lint(str(case), case.talk().entries)
 
 
-def check_against_lint(name: str, entries: Iterable[Entry]) -> None:
-    linter, sessions = Linter(unstable=True), Sessions()
+def check_against_lint(name: str, entries: Iterable[Entry], header: Header | None = None) -> None:
+    dialect = None if header is None else header.dialect
+    linter, sessions = Linter(unstable=True, dialect=dialect), Sessions(dialect)
     for entry in entries:
         linter.feed(entry)
         if isinstance(entry, JournalEvent) and entry.begins_connection:
