@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -14,6 +15,7 @@ from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, RequestFailedError
 from acp_protocol.framing import Framing
 from acp_protocol.host.agent_command import resolved_command
+from acp_protocol.json_values import as_object, as_text
 from acp_protocol.jsonrpc import Json
 
 START_TIMEOUT_S: Final = 60.0
@@ -63,6 +65,12 @@ def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
     return " ".join([*(f"{name}={shlex.quote(env[name])}" for name in env), shlex.join(command)])
 
 
+HIDDEN: Final = "…"
+"""Stands for a secret in an error."""
+MIN_HIDDEN: Final = 6
+"""Characters of a secret that is looked for; a shorter one may be a word."""
+
+
 @dataclass(frozen=True, slots=True)
 class Login:
     """A login that the user has chosen before the agent offers one."""
@@ -71,6 +79,23 @@ class Login:
     """The id of the method."""
     secret: str | None = field(default=None, repr=False)
     """The token or the data that go with it, in dialects that have a place for these."""
+
+    def hidden(self, text: str) -> str:
+        """Return a text of the agent, without the token or the data if it repeats them."""
+        for value in sorted(self.values, key=len, reverse=True):
+            text = text.replace(value, HIDDEN)
+        return text
+
+    @property
+    def values(self) -> list[str]:
+        """The token, or the texts of the data, as far as they can be told from words."""
+        secret = self.secret or ""
+        try:
+            data = as_object(json.loads(secret))
+        except (ValueError, RecursionError):
+            data = {}
+        texts = [secret, *filter(None, map(as_text, data.values()))]
+        return [each for each in texts if len(each) >= MIN_HIDDEN]
 
 
 ACP_AGENT: Final = (sys.executable, "-P", "-m", "acp_agent")

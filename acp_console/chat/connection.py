@@ -19,7 +19,7 @@ from typing import Final, Literal, TypeAlias, TypeVar, cast
 import anyio
 
 from acp_console.agents.session_options import SessionOption
-from acp_console.agents.spec import AgentSpec, AuthMethodError, SignInRequiredError
+from acp_console.agents.spec import AgentSpec, AuthMethodError, Login, SignInRequiredError
 from acp_console.chat.evidence import (
     DIALECT_HINT,
     may_be_dialect,
@@ -268,7 +268,12 @@ class AgentConnection:
         params: dict[str, Json] = {"methodId": method_id}
         if secret is not None:
             params["_meta"] = login_meta(self._translator, secret)
-        await self._watched(self.connection.request(name, params))
+        try:
+            await self._watched(self.connection.request(name, params))
+        except AcpError as problem:
+            if secret is not None:
+                _hide(problem, Login(method_id, secret))
+            raise
 
     def use_model(self, name: str, model: str, offered: Sequence[SessionOption]) -> bool:
         """Name a model in each prompt, if the option `name` means that; return whether it does.
@@ -835,6 +840,13 @@ def _no_version(data: Json, newest: int) -> str:
     ours = "version 1" if newest == 1 else f"versions 1 to {newest}"
     hint = "; --protocol 2 asks for version 2" if 2 in versions and newest < 2 else ""
     return f"the agent speaks protocol version {theirs}; this client speaks {ours}{hint}"
+
+
+def _hide(problem: AcpError, login: Login) -> None:
+    """Take the secret of a login out of an error, in which an agent may repeat the request."""
+    problem.args = tuple(login.hidden(str(each)) for each in problem.args)
+    if isinstance(problem, RequestFailedError):
+        problem.message, problem.data = login.hidden(problem.message), None
 
 
 def _object(value: Json, method: str) -> Mapping[str, Json]:

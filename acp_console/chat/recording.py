@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
+from acp_console.agents.login_redaction import login_redaction
 from acp_console.agents.spec import AgentSpec
 from acp_console.chat.permissions import PermissionPrompt
 from acp_inspector.journal import Entry, Journal
@@ -45,13 +46,14 @@ def record_journal(
     except OSError as problem:
         reason = describe_os_error(problem)
         raise RecordingError(f"cannot record to {path}: {reason}") from None
-    writer = open_writer(
-        path, new_header(agent.command, cwd, dialect=agent.dialect), mode=mode, warn=warn
-    )
+    header = new_header(agent.command, cwd, dialect=agent.dialect)
+    keeping = login_redaction(agent, path, warn)
+    writer = open_writer(path, keeping.header(header), mode=mode, warn=warn)
+    sink = keeping.sink(writer)
 
     def write(entry: Entry) -> None:
         number, time = entry.seq + writer.first_number - 1, entry.time + writer.time_offset
-        writer.write([replace(entry, seq=number, time=time)])
+        sink.write([replace(entry, seq=number, time=time)])
 
     unsubscribe = journal.subscribe(write)
     try:

@@ -29,6 +29,7 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal, Self, TypeAlias
 
+from acp_console.agents.login_redaction import login_redaction
 from acp_console.agents.spec import AgentSpec
 from acp_console.paths import PRIVATE_DIRECTORY, FileWriteError, config_path
 from acp_console.state_file import StateFile
@@ -332,8 +333,10 @@ class SessionStore:
             try:
                 self._make_folder()
                 self._prune()
-                header = new_header(agent.command, cwd, dialect=agent.dialect)
+                keeping = login_redaction(agent, path, warn)
+                header = keeping.header(new_header(agent.command, cwd, dialect=agent.dialect))
                 writer = RecordingWriter(path, header, warn=warn, is_ours=True)
+                sink = keeping.sink(writer)
                 stack.callback(writer.close)
                 stack.enter_context(_lock_of(path, waits=True))
                 # Closed before it is unlocked: an unlocked recording is whole.
@@ -360,7 +363,7 @@ class SessionStore:
                     case _:
                         pass
                 time = max(entry.time - began, 0.0)
-                writer.write([replace(entry, seq=entry.seq - before, time=time)])
+                sink.write([replace(entry, seq=entry.seq - before, time=time)])
 
             stack.callback(journal.subscribe(write))
             try:

@@ -55,11 +55,19 @@ class EntryRedactor:
         self,
         *,
         environment: Mapping[str, str] = os.environ,
+        rules: Iterable[str] = (),
         first: int = 1,
         limit: int = MAX_SECRETS,
     ) -> None:
-        """Values of secret variables in `environment` are found; placeholders start at `first`."""
-        self._detector = SecretDetector(chosen_rules(()), environment)
+        """Begin.
+
+        Args:
+            environment: Values of secret variables in it are found.
+            rules: Names of the rules; all if empty.
+            first: The number of the first placeholder.
+            limit: Most distinct secrets.
+        """
+        self._detector = SecretDetector(chosen_rules(rules), environment)
         self._placeholders = PlaceholderMap(first=first, limit=limit)
         self._learned: set[str] = set()
 
@@ -68,7 +76,7 @@ class EntryRedactor:
         line = encode_header(replace(header, redacted=None))
         found = decode_line(self._redact(line.decode())[:-1].encode())
         assert isinstance(found, Header)
-        return replace(found, redacted=list(RULES))
+        return replace(found, redacted=[name for name in RULES if name in self._detector.rules])
 
     def entry(self, entry: Entry) -> Entry:
         """Return `entry` without secrets.

@@ -177,7 +177,7 @@ def test_a_model_and_a_token_are_sent_where_the_dialect_has_them(
     done = call("exec", *words, "x", "--", *peer("continuum"))
     assert done.code == exit_codes.DONE, done.err
     calls = dict(sent(file))
-    assert calls["authenticate"] == {"method": "api_key", "token": "k-1"}
+    assert calls["authenticate"] == {"method": "api_key", "token": "«secret:1»"}
     assert calls["session/prompt"]["model"] == "gpt-4o"
 
 
@@ -187,6 +187,38 @@ def test_the_data_of_a_login_are_a_key_or_an_object(call: Call, value: str) -> N
     assert (done.code, done.err.count("error")) == (exit_codes.DONE, 0)
     done = call("exec", "--auth", "api_key=wrong", "x", "--", *peer("acpex"))
     assert (done.code, "Invalid API key" in done.err) == (exit_codes.PEER, True)
+
+
+ECHO = """
+import json, sys
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print("got", line, file=sys.stderr, flush=True)
+    answer = {"error": {"code": CODE, "message": "bad: " + line, "data": request}}
+    if request["method"] == "initialize":
+        able = {"image": False, "audio": False, "embeddedContext": False, "mcp": False}
+        answer = {"result": {"protocolVersion": 1, "agentCapabilities": able}}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+
+
+@pytest.mark.parametrize(
+    "value", ["s3cr3t-0123456789", '{"user": "me", "pin": "s3cr3t-0123456789"}']
+)
+@pytest.mark.parametrize("code", ["-32602", "-32000"])
+def test_the_secret_of_a_login_is_in_no_recording_and_no_error(
+    agent: Agent, call: Call, tmp_path: Path, value: str, code: str
+) -> None:
+    file = tmp_path / "a.acp.ndjson"
+    words = ("--dialect", "continuum", "--auth", f"key={value}", "--record", str(file))
+    done = call("exec", *words, "x", "--", *agent(ECHO.replace("CODE", code)))
+    assert done.code != exit_codes.DONE
+    assert "bad: " in done.err
+    assert "s3cr3t" not in done.out + done.err + file.read_text()
+    recording = read_recording(file)
+    assert recording.header.redacted == ["environment", "key"]
+    assert "«secret:" in str(dict(sent(file))["authenticate"])
 
 
 def test_a_token_that_nobody_has_a_place_for_is_refused(call: Call) -> None:

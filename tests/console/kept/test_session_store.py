@@ -10,12 +10,13 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import anyio
 import pytest
 
-from acp_console.agents.spec import AgentSpec, command_agent
+from acp_console.agents.spec import AgentSpec, Login, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.running_agent import RunningAgent
 from acp_console.kept.session_store import (
@@ -31,6 +32,7 @@ from acp_console.kept.session_store import (
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.session.items import AgentMessage, ToolCallItem, UserMessage
+from acp_protocol.jsonrpc import encode_request
 from tests.console.conftest import Agent
 from tests.console.recorded_runs import (
     AGENT,
@@ -505,3 +507,18 @@ def test_what_is_sent_is_recorded_before_it_leaves(store: SessionStore) -> None:
         frames = read_recording(only(store).recording).entries
         assert isinstance(frames[-1], Frame)
         assert frames[-1].data == b'{"last":true}'
+
+
+def test_the_secret_of_a_login_is_not_kept(store: SessionStore) -> None:
+    journal, secret = Journal(), "s3cr3t-0123456789"
+    agent = replace(AGENT, dialect="continuum", login=Login("key", secret))
+    with store.record(journal, agent, Path("/")) as run:
+        journal.line(
+            "client", encode_request(1, "authenticate", {"method": "key", "token": secret})
+        )
+        journal.line("client", encode_request(2, "session/prompt", {"sessionId": "s"}))
+        journal.stderr(f"got {secret}\n".encode())
+    assert run.recording is not None
+    text = run.recording.read_text()
+    assert secret not in text
+    assert "session/prompt" in text
