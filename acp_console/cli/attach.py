@@ -16,6 +16,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.reading import dialect_option
 from acp_console.cli.theme_option import theme_option
 from acp_inspector.control.client import (
     AttachError,
@@ -39,9 +40,16 @@ from acp_protocol.host.sanitize import single_line
     metavar="JSON",
     help='Send one JSON command and print the reply; "-" reads commands from stdin.',
 )
+@dialect_option
 @theme_option
 def command(
-    *, proxy: str | None, is_list: bool, format_: str, commands: tuple[str, ...], theme: str | None
+    *,
+    proxy: str | None,
+    is_list: bool,
+    format_: str,
+    commands: tuple[str, ...],
+    dialect: str | None,
+    theme: str | None,
 ) -> int:
     """Watch the traffic of a running proxy, from its first frame on.
 
@@ -59,10 +67,10 @@ def command(
         return _list(running_proxies(), is_json=format_ == "json")
     if commands:
         return _ask(proxy, commands)
-    return _watch(proxy, theme)
+    return _watch(proxy, dialect, theme)
 
 
-def _watch(proxy: str | None, theme: str | None) -> int:
+def _watch(proxy: str | None, dialect: str | None, theme: str | None) -> int:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
         raise UsageError(
             "attach needs a terminal", "without one, use attach --list or attach --ask"
@@ -72,7 +80,7 @@ def _watch(proxy: str | None, theme: str | None) -> int:
     from acp_console.traffic.sources import ProxySource
     from acp_console.tui.app import run_watch
 
-    return run_watch([ProxySource(each) for each in chosen], theme)
+    return run_watch([ProxySource(each, dialect) for each in chosen], theme)
 
 
 def _ask(proxy: str | None, commands: Sequence[str]) -> int:

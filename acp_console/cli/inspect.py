@@ -9,6 +9,7 @@ import click
 
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
+from acp_console.cli.reading import dialect_option
 from acp_console.cli.theme_option import theme_option
 
 
@@ -20,8 +21,9 @@ from acp_console.cli.theme_option import theme_option
     metavar="FILE…",
     type=click.Path(path_type=Path),
 )
+@dialect_option
 @theme_option
-def command(*, files: tuple[Path, ...], theme: str | None) -> int:
+def command(*, files: tuple[Path, ...], dialect: str | None, theme: str | None) -> int:
     """Browse the traffic in recordings.
 
     \b
@@ -29,7 +31,7 @@ def command(*, files: tuple[Path, ...], theme: str | None) -> int:
     """  # noqa: D301 - the mark by which click keeps lines apart
     from acp_console.traffic.sources import FileSource
 
-    sources = [FileSource(path) for path in files]
+    sources = [FileSource(path, dialect) for path in files]
     for source in sources:
         # Reject other files before the screen opens.
         source.open().close()

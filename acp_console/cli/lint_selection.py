@@ -12,6 +12,7 @@ from acp_inspector.filter.compiler import Filter
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.engine import Finding, Linter
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import read_lines
 from acp_inspector.session.exchanges import Exchanges
@@ -23,8 +24,6 @@ from acp_inspector.views.annotations import (
     RuleViolation,
     violation,
 )
-from acp_protocol.dialects.registry import open_translator
-from acp_protocol.dialects.spellings import NO_DIALECT
 
 HIDING: Final = (FILTER := "--filter", IGNORE := "--ignore")
 """The options by which findings are selected."""
@@ -83,27 +82,37 @@ class Selection:
 
     def _match(self, wanted: Filter, linter: Linter) -> set[tuple[int, RuleViolation | None]]:
         exchanges = self._exchanges()
-        known = annotate(self._file, wanted) if MODEL_FIELDS & wanted.fields else Annotations()
+        needs_model = bool(MODEL_FIELDS & wanted.fields)
+        known = (
+            annotate(self._file, wanted, dialect=self._dialect) if needs_model else Annotations()
+        )
         violations = self._violations(linter) if self._about_findings else {}
         found: set[tuple[int, RuleViolation | None]] = set()
-        for entry in self._entries():
+        for entry, decoded in self._entries(Sessions(self._dialect)):
+            self._last = entry.seq
             notes = known.notes(entry)
             for each in violations.get(entry.seq, ()) if self._about_findings else (None,):
                 notes = replace(notes, violations=() if each is None else (each,))
-                if wanted.matches(EntryFields(entry, exchanges, notes=notes)):
+                if wanted.matches(EntryFields(entry, exchanges, notes=notes, decoded=decoded)):
                     found.add((entry.seq, each))
         return found
 
-    def _entries(self) -> Iterator[Entry]:
+    def _entries(self, sessions: Sessions) -> Iterator[tuple[Entry, DecodedFrame | None]]:
+        """Yield the entries, frames decoded; `sessions` reads them."""
         for row in read_lines(self._file):
-            if isinstance(row, Frame | StderrChunk | JournalEvent):
-                self._last = row.seq
-                yield row
+            if isinstance(row, Header):
+                sessions.decoder.begin_recording(row.dialect, row.cwd)
+            elif isinstance(row, Frame):
+                sessions.feed(row)
+                yield row, sessions.decoded
+            elif isinstance(row, StderrChunk | JournalEvent):
+                if isinstance(row, JournalEvent) and row.begins_connection:
+                    sessions.restart(row.seq, row.time)
+                yield row, None
 
     def _exchanges(self) -> Exchanges:
-        dialect = None if self._dialect == NO_DIALECT else self._dialect
-        sessions = Sessions(open_translator(dialect))
-        for _ in sessions.read(self._entries()):
+        sessions = Sessions(self._dialect)
+        for _ in self._entries(sessions):
             pass
         return sessions.exchanges
 

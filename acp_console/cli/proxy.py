@@ -16,6 +16,7 @@ from acp_console.cli import exit_codes
 from acp_inspector.proxy.process import take_stdio
 from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
+from acp_protocol.dialects.spellings import BATCHES, WIRE_NAMES
 from acp_protocol.errors import AcpError, AgentStartError
 from acp_protocol.host.arguments import ArgumentParser, parse_duration, parse_size
 from acp_protocol.host.sanitize import error_text
@@ -94,6 +95,7 @@ def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
         hold_limit=options.hold_limit,
         rules=options.rules,
         addons=options.addons,
+        dialect=options.dialect,
     )
 
 
@@ -174,6 +176,12 @@ def _parser() -> ArgumentParser:
         default=[],
         metavar="FILE",
         help="Python file with hooks; reloaded when it changes",
+    )
+    group = parser.add_argument_group("protocol")
+    group.add_argument(
+        "--dialect",
+        choices=(*WIRE_NAMES, BATCHES),
+        help="dialect of the traffic, which the recording names; recognised by default",
     )
     group = parser.add_argument_group("observers")
     group.add_argument("--name", help="name for acp-console attach; the agent's by default")

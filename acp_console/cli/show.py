@@ -34,7 +34,9 @@ from acp_console.wording.frames import (
     ShownRow,
     edited_row,
     frame_cell,
+    messages_json,
     other_row,
+    part_cell,
 )
 from acp_console.wording.tables import GAP, join_cells
 from acp_console.wording.values import format_seconds
@@ -203,7 +205,8 @@ def _print_frames(
     elif format_ == "json":
         for _, row_of in found if follow else _sent(file, found):
             row = row_of()
-            print_json({name: _value(name, row, known) for name in names or FIELDS})
+            whole = {} if names else messages_json(row)
+            print_json({name: _value(name, row, known) for name in names or FIELDS} | whole)
     else:
         rows = (row_of() for _, row_of in (found if follow else _sent(file, found)))
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
@@ -333,6 +336,18 @@ def _write_bytes(entries: Iterable[Entry], *, is_followed: bool) -> None:
     sys.stdout.buffer.flush()
 
 
+def _lines_of(
+    row: ShownRow, names: list[str], known: Annotations
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield style and cells of a row, and of each of the messages in it."""
+    style = "cyan" if row.side == "client" else ""
+    if row.kind in {"error", "malformed"}:
+        style = "red"
+    yield style, [_cell(name, row, known) for name in names]
+    for part in row.parts:
+        yield style, [part_cell(name, part) for name in names]
+
+
 def _print_table(
     rows: Iterable[ShownRow], names: list[str], known: Annotations, *, is_followed: bool
 ) -> None:
@@ -342,15 +357,7 @@ def _print_table(
     """
     console = Console(highlight=False)
 
-    def cells_of(row: ShownRow) -> list[str]:
-        return [_cell(name, row, known) for name in names]
-
-    def style_of(row: ShownRow) -> str:
-        if row.kind in {"error", "malformed"}:
-            return "red"
-        return "cyan" if row.side == "client" else ""
-
-    found = ((style_of(row), cells_of(row)) for row in rows)
+    found = (line for row in rows for line in _lines_of(row, names, known))
     if is_followed:
         widths = [WIDTHS.get(name, len(name)) for name in names]
     else:

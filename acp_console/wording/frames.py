@@ -35,6 +35,7 @@ class OtherRow:
     has_id: bool = False
     session: str = ""
     latency: None = None
+    parts: tuple[()] = ()
 
 
 ShownRow: TypeAlias = FrameRow | OtherRow
@@ -56,6 +57,8 @@ FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
 TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
 ID_WIDTH: Final = 40
 """Most characters shown of an id."""
+PART_FIELDS: Final = ("kind", "method", "id", "session", "latency", "summary")
+"""The fields of one message of a frame that holds several."""
 NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 
 
@@ -72,7 +75,7 @@ def edited_row(row: ShownRow, edit: Edit) -> ShownRow:
         return row
     sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
     summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
-    return replace(row, kind=sent.kind, size=sent.size, summary=summary)
+    return replace(row, kind=sent.kind, size=sent.size, summary=summary, parts=sent.parts)
 
 
 def frame_cell(name: str, row: ShownRow) -> str:
@@ -91,16 +94,29 @@ def frame_cell(name: str, row: ShownRow) -> str:
             return "" if value is None else str(value)
 
 
+def part_cell(name: str, part: FrameRow) -> str:
+    """Return a cell of a message below the row of its frame."""
+    return frame_cell(name, part) if name in PART_FIELDS else ""
+
+
 def frame_json(row: ShownRow) -> dict[str, Json]:
-    return {name: value(row) for name, value in FIELDS.items()}
+    return {name: value(row) for name, value in FIELDS.items()} | messages_json(row)
+
+
+def messages_json(row: ShownRow) -> dict[str, Json]:
+    """Return the member with the messages of a frame that holds several; none for others."""
+    if not isinstance(row, FrameRow) or not row.parts:
+        return {}
+    parts = [{name: FIELDS[name](part) for name in PART_FIELDS} for part in row.parts]
+    return {"messages": parts}
 
 
 def table_lines(rows: Iterable[ShownRow]) -> Iterator[str]:
     """Yield a heading and the rows, in columns as wide as their longest cell."""
-    cells = [
-        list(TABLE_FIELDS),
-        *([frame_cell(name, row) for name in TABLE_FIELDS] for row in rows),
-    ]
+    cells: list[list[str]] = [list(TABLE_FIELDS)]
+    for row in rows:
+        cells.append([frame_cell(name, row) for name in TABLE_FIELDS])
+        cells += ([part_cell(name, part) for name in TABLE_FIELDS] for part in row.parts)
     widths = [max(map(cell_len, column)) for column in zip(*cells, strict=True)]
     right = {place for place, name in enumerate(TABLE_FIELDS) if name in NUMBERS}
     for line in cells:

@@ -266,6 +266,8 @@ class WatchScreen(Screen[None]):
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:
             parts.append(single_line(str(problem or self._ending), 120))
+        if self._panes is not None and (name := self._panes[1].traffic.entries.dialect):
+            parts.append(f"dialect {name}")
         header = self._header()
         if header is not None and header.about:
             parts.append(single_line(header.about, 80))

@@ -591,5 +591,9 @@ class InterceptController:
 
     def _update_is_active(self) -> None:
         self.is_active = bool(
-            self._hooks or self._breakpoints or self.is_paused or self._injections.are_expected
+            self._hooks
+            or self._breakpoints
+            or self.is_paused
+            or self._injections.are_expected
+            or self.filters.needs_every_frame
         )

@@ -17,6 +17,7 @@ from acp_protocol.framing import Side
 if TYPE_CHECKING:
     from acp_inspector.filter.compiler import Filter
     from acp_inspector.filter.frames import EntryFields
+    from acp_inspector.messages import DecodedFrame, Decoder
     from acp_inspector.session.exchanges import Exchanges
 
 Matcher: TypeAlias = Callable[[Frame], bool]
@@ -57,10 +58,20 @@ def compile_live(expression: str) -> Filter:
 class LiveFilters:
     """Compiles expressions for the frames of one connection, and remembers its requests."""
 
-    def __init__(self) -> None:
+    def __init__(self, dialect: str | None = None) -> None:
+        """Begin; without `dialect` it is recognised by the frames from the first filter on."""
+        self._dialect = dialect
+        self._decoder: Decoder | None = None
         self._exchanges: Exchanges | None = None
         self._lock = threading.Lock()
+        self._decoded: dict[Side, DecodedFrame] = {}
+        """The last frame of each side."""
         self._fields: dict[Side, tuple[Frame, EntryFields]] = {}
+
+    @property
+    def needs_every_frame(self) -> bool:
+        """Whether it has to see each frame, because a dialect is spoken or may be."""
+        return self._decoder is not None and not self._decoder.is_official
 
     def compile(self, expression: str) -> Matcher:
         """Return a function that returns whether a frame matches `expression`.
@@ -71,6 +82,10 @@ class LiveFilters:
         Source: docs/filters.md.
         """
         compiled = compile_live(expression)
+        if self._decoder is None:
+            from acp_inspector.messages import Decoder
+
+            self._decoder = Decoder(self._dialect)
         if compiled.needs_exchanges and self._exchanges is None:
             from acp_inspector.session.exchanges import Exchanges
 
@@ -81,9 +96,11 @@ class LiveFilters:
 
     def add(self, frame: Frame) -> None:
         """Remember a frame before any filter looks at it."""
-        if self._exchanges is not None:
+        if self._decoder is not None:
             with self._lock:
-                self._exchanges.apply(frame)
+                decoded = self._decoded[frame.side] = self._decoder.decode(frame)
+                if self._exchanges is not None:
+                    self._exchanges.pair(decoded)
 
     def _fields_of(self, frame: Frame) -> EntryFields:
         """Return the fields of a frame, which is parsed once for all filters."""
@@ -91,6 +108,12 @@ class LiveFilters:
         if known is None or known[0] is not frame:
             from acp_inspector.filter.frames import EntryFields
 
-            known = frame, EntryFields(frame, self._exchanges)
+            decoded = self._decoded.get(frame.side)
+            # A frame that a rule has changed is read as it is.
+            is_last = decoded is not None and decoded.frame is frame
+            known = (
+                frame,
+                EntryFields(frame, self._exchanges, decoded=decoded if is_last else None),
+            )
             self._fields[frame.side] = known
         return known[1]

@@ -216,6 +216,8 @@ class ProxyOptions:
     """Seconds after which a paused frame is released; a minute by default."""
     rules: Path | None = None
     addons: Sequence[Path] = ()
+    dialect: str | None = None
+    """That of the traffic, if it was chosen."""
 
     @property
     def rotates(self) -> bool:
@@ -256,7 +258,7 @@ class ProxySession:
         from acp_inspector.intercept.controller import HOLD_TIMEOUT_S, InterceptController
         from acp_inspector.intercept.live_filter import LiveFilters
 
-        filters = LiveFilters()
+        filters = LiveFilters(options.dialect)
         hooks: list[Hook] = []
         if options.rules is not None:
             from acp_inspector.intercept.rules import load_rules
@@ -307,7 +309,7 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     is_plain = not (options.has_control or options.intercepts)
     if options.record is None and is_plain:
         return session
-    header = new_header(command, _working_directory())
+    header = new_header(command, _working_directory(), dialect=options.dialect)
     path = _path(command, options)
     redactor = _redactor(path, options)
     if redactor is not None:

@@ -47,6 +47,8 @@ class FrameRow:
     size: int
     """Bytes."""
     summary: str
+    parts: tuple[FrameRow, ...] = ()
+    """The rows of its messages, if it is an array or means several."""
 
 
 def decoded_row(decoded: DecodedFrame) -> FrameRow:
@@ -65,12 +67,8 @@ def decoded_row(decoded: DecodedFrame) -> FrameRow:
         latency=decoded.latency,
         size=len(frame.data),
         summary=single_line(_summary(decoded, method), SUMMARY_WIDTH),
+        parts=tuple(map(decoded_row, decoded.parts)) if decoded.has_parts else (),
     )
-
-
-def part_rows(decoded: DecodedFrame) -> tuple[FrameRow, ...]:
-    """Return a row for each message of a paired frame that holds several, or is an array."""
-    return tuple(map(decoded_row, decoded.parts)) if decoded.has_parts else ()
 
 
 def _summary(decoded: DecodedFrame, method: str) -> str:

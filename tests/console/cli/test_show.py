@@ -20,6 +20,7 @@ from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import Json, encode_request
 from tests.console.conftest import Call
+from tests.inspector.talks import answer, ask, batch, chunk, frames
 from tests.warm import WARM
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
@@ -359,3 +360,41 @@ def test_compressed_data_that_grows_without_end_is_read_only_if_wished(tmp_path:
     assert "grows to more than 100 times its size; acp-console --huge reads it" in done.stderr
     done = count("--huge")
     assert (done.stdout, done.stderr) == ("2\n", "")
+
+
+def test_the_messages_of_an_array_are_listed_below_it(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    writer = RecordingWriter(path, new_header((), tmp_path))
+    asked, answered = (
+        batch(ask("client", 1, "session/list"), ask("client", 2, "session/close")),
+        batch(answer("agent", 2, {}), answer("agent", 1, {"sessions": []})),
+    )
+    writer.write(frames(asked, answered))
+    writer.close()
+    lines = call("show", "--fields", "n,kind,method,id", str(path)).out.splitlines()
+    assert [line.split() for line in lines[1:]] == [
+        ["1", "batch"],
+        ["request", "session/list", "1"],
+        ["request", "session/close", "2"],
+        ["2", "batch"],
+        ["result", "session/close", "2"],
+        ["result", "session/list", "1"],
+    ]
+    second = json.loads(call("show", "--json", str(path)).out.splitlines()[1])
+    assert [each["method"] for each in second["messages"]] == ["session/close", "session/list"]
+    assert call("show", "--count", "--filter", "method == session/list", str(path)).out == "2\n"
+
+
+def test_a_recording_is_read_in_the_dialect_that_is_named(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    writer = RecordingWriter(path, new_header((), tmp_path))
+    content = [{"type": "text", "text": "Hello"}]
+    update = {"method": "session/update", "params": {"sessionId": "s1", "content": content}}
+    writer.write(frames(("agent", update), chunk("official")))
+    writer.close()
+    read = call("show", "--dialect", "continuum", "--fields", "summary", str(path))
+    assert 'agent_message_chunk "Hello"' in read.out
+    wanted = ("show", "--count", "--filter", "update == agent_message_chunk", str(path))
+    assert call(*wanted).out == "2\n"
+    assert call(*wanted, "--dialect", "none").out == "1\n"
+    assert json.loads(call("stats", "--json", str(path)).out)["dialect"] == "continuum"

@@ -32,6 +32,38 @@ def test_a_response_is_matched_by_its_request() -> None:
     assert meant == [4]
 
 
+def test_a_frame_of_a_dialect_is_matched_by_what_it_means() -> None:
+    filters = LiveFilters()
+    is_chunk = filters.compile("update == agent_message_chunk")
+    is_prompt = filters.compile("$.params.prompt[0].text == hi and method == session/prompt")
+    chunk = {"sessionId": "s1", "content": [{"type": "text", "text": "Hello"}]}
+    blocks = [{"type": "text", "text": "hi"}]
+    meant: list[str] = []
+    for frame in frames(
+        ask("client", 1, "initialize", clientCapabilities={"readTextFile": True}),
+        answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"image": True}}),
+        ask("client", 2, "session/prompt", sessionId="s1", content=blocks),
+        ("agent", {"method": "session/update", "params": chunk}),
+    ):
+        filters.add(frame)
+        meant += ["chunk"] * is_chunk(frame) + ["prompt"] * is_prompt(frame)
+    assert meant == ["prompt", "chunk"]
+    assert filters.needs_every_frame
+
+
+def test_official_traffic_is_not_followed_any_more_once_it_is_known() -> None:
+    filters = LiveFilters()
+    assert not filters.needs_every_frame
+    filters.compile("method == session/prompt")
+    assert filters.needs_every_frame
+    for frame in frames(
+        ask("client", 1, "initialize", clientCapabilities={"fs": {}}),
+        answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"auth": {}}}),
+    ):
+        filters.add(frame)
+    assert not filters.needs_every_frame
+
+
 def test_a_frame_is_parsed_once_for_all_filters() -> None:
     matching = LiveFilters()
     one, other = matching.compile("method == session/prompt"), matching.compile("from == client")
