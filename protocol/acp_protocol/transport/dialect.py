@@ -36,7 +36,7 @@ class DialectTransport:
         inner: Transport,
         side: Side,
         dialect: Dialect | None = None,
-        on_detected: Callable[[str], None] | None = None,
+        on_detected: Callable[[str], object] | None = None,
     ) -> None:
         self._inner = inner
         self._side: Side = side
