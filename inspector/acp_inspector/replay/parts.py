@@ -37,6 +37,8 @@ def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
     """Return the entries of each connection that has frames.
 
     A new one begins with a new process, or where the numbers begin anew because files were joined.
+    A client that finds out how its agent speaks starts it once more: an attempt that got not one
+    frame before the next process was started is no connection.
     """
     parts: list[list[Entry]] = [[]]
     for entry in entries:
@@ -44,7 +46,13 @@ def connections(entries: Sequence[Entry]) -> list[list[Entry]]:
         if is_new_process or (parts[-1] and entry.seq <= parts[-1][-1].seq):
             parts.append([])
         parts[-1].append(entry)
-    return [part for part in parts if any(isinstance(each, Frame) for each in part)] or [[]]
+    frames = [{each.side for each in part if isinstance(each, Frame)} for part in parts]
+    last = len(parts) - 1
+    return [
+        part
+        for n, (part, sides) in enumerate(zip(parts, frames, strict=True))
+        if "agent" in sides or (sides and n == last)
+    ] or [[]]
 
 
 def gaps(recording: Recording) -> list[str]:

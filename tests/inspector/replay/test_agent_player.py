@@ -668,6 +668,14 @@ async def test_each_process_of_a_journal_is_a_connection() -> None:
     assert [len(AgentScript(each).cues) for each in connections(entries)] == [2, 1]
 
 
+async def test_a_process_that_sent_nothing_before_the_next_one_is_no_connection() -> None:
+    """As that of a client that finds out the dialect of its agent."""
+    attempt = [JournalEvent(0, 0.0, "spawn", {}), *frames(OPENING[0])]
+    talk = [JournalEvent(0, 1.0, "spawn", {}), *frames(*OPENING)]
+    assert connections([*attempt, *talk]) == [talk]
+    assert connections([*talk, *attempt]) == [talk, attempt]
+
+
 async def test_merged_recordings_are_played_and_what_is_wrong_in_them_is_told() -> None:
     said = [*OPENING[:1], *OPENING[:1], *OPENING[1:2], *OPENING[1:], answer("agent", 9, {})]
     async with playing(said) as (client, play):
