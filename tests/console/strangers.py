@@ -37,7 +37,7 @@ receive()
 """
 DIES = 'sys.stderr.write("missing Content-Length"); sys.exit(9)'
 ANSWERS = 'send(id=None, error={"code": -32700, "message": "?"}); time.sleep(60)'
-OFFICIAL = """
+_OFFICIAL = """
 answer = iter([{"protocolVersion": 1, "agentCapabilities": {}}, {"sessionId": "s1"}])
 for result in answer:
     send(id=receive()["id"], result=result)
@@ -47,5 +47,5 @@ send(method="session/update", params={"sessionId": "s1", "update": text})
 send(id=prompt["id"], result={"stopReason": "end_turn"})
 receive()
 """
-OFFICIAL = LENGTHS[: LENGTHS.index("abilities")] + OFFICIAL
+OFFICIAL = LENGTHS[: LENGTHS.index("abilities")] + _OFFICIAL
 """An agent of the protocol that has headers."""

@@ -32,7 +32,7 @@ def test_an_unknown_name_is_refused_and_the_known_ones_named() -> None:
 
 def test_sessions_without_a_folder_are_in_the_one_that_is_known() -> None:
     """A reader may not know in which the agent works."""
-    for directory, params in (("/w", {"cwd": "/w", "mcpServers": []}), ("", {"mcpServers": []})):
+    for directory, placed in (("/w", {"cwd": "/w"}), ("", {})):
         dialect = open_dialect("continuum", directory)
         (read,) = dialect.read(call("session/new", {}, id=1), "client").forward
-        assert json.loads(read)["params"] == params
+        assert json.loads(read)["params"] == {**placed, "mcpServers": []}
