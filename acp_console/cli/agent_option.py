@@ -72,12 +72,16 @@ def speech_options(command: Decorated) -> Decorated:
         help="Newest protocol version to ask for; 2 is a draft. Default: 1, or what is configured "
         "for the agent.",
     )
-    dialect = click.option(
+    return protocol(agent_dialect_option(command))
+
+
+def agent_dialect_option(command: Decorated) -> Decorated:
+    """Add `--dialect` to a command that starts an agent."""
+    return click.option(
         "--dialect",
         type=click.Choice(SPOKEN),
         help="The agent's dialect; detected by default.",
-    )
-    return protocol(dialect(command))
+    )(command)
 
 
 def mcp_option(command: Decorated) -> Decorated:

@@ -9,7 +9,12 @@ import click
 
 from acp_console.chat.permissions import AllowLevel
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    agent_dialect_option,
+    chosen_agent,
+    complete_agent,
+)
 from acp_console.cli.comparing import (
     BESIDE_RECORDING,
     MAX_DIFFERENCES_SHOWN,
@@ -84,6 +89,7 @@ _SNAPSHOT = "acp-console snapshot FILE needs no peer"
 )
 @allow_redacted_option
 @trust_option("names MCP servers, allows permissions, sets modes or has broken frames")
+@agent_dialect_option
 @click.option(
     "--learn",
     is_flag=True,
@@ -107,6 +113,7 @@ def command(
     output: Path | None,
     allow_redacted: bool,
     trust: bool,
+    dialect: str | None,
     learn: bool,
     level: Level,
     strict: tuple[str, ...],
@@ -129,6 +136,8 @@ def command(
     acp-console mock plays the recorded agent for a client; acp-console snapshot needs neither.
     """  # noqa: D301 - the mark by which click keeps lines apart
     chosen = chosen_agent(context, agent)
+    if chosen is not None and dialect is not None:
+        chosen = chosen.with_protocol(None, dialect)
     if chosen is None:
         raise UsageError(
             "missing AGENT: the command in a recording is never run automatically",

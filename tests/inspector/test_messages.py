@@ -103,6 +103,7 @@ def test_an_error_keeps_the_code_that_was_sent() -> None:
     assert read.error is not None
     assert (read.error.code, read.method) == (-32003, "session/prompt")
     assert read.meaning != read.message
+    assert exchanges.all[0].code == -32003
     assert decoded_row(read).summary == "-32003 not permitted"
 
 

@@ -8,7 +8,12 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
+from acp_console.cli.agent_option import (
+    AgentCommand,
+    agent_dialect_option,
+    chosen_agent,
+    complete_agent,
+)
 from acp_console.cli.comparing import level_option
 from acp_console.cli.errors import UsageError
 from acp_console.cli.playing import allow_redacted_option, timeout_option, trust_option
@@ -42,6 +47,7 @@ from acp_inspector.testing.recording_test import PlayOptions, run_recording
 )
 @allow_redacted_option
 @trust_option("names MCP servers, allows permissions, sets modes or has broken frames")
+@agent_dialect_option
 @run_options
 @click.pass_context
 def command(
@@ -54,6 +60,7 @@ def command(
     update: bool,
     allow_redacted: bool,
     trust: bool,
+    dialect: str | None,
     runs: TestRuns,
 ) -> int:
     """Play recordings against an agent: the files, and all *.acp.ndjson below the directories.
@@ -71,6 +78,8 @@ def command(
     if update and level == "strict":
         raise UsageError("--update writes what differs in meaning", "leave out --level strict")
     chosen = chosen_agent(context, agent)
+    if chosen is not None and dialect is not None:
+        chosen = chosen.with_protocol(None, dialect)
     options = PlayOptions(
         command=() if chosen is None else chosen.absolute_command(),
         level=level,

@@ -177,6 +177,9 @@ class Exchanges:
             exchange = self._apply(frame, part.meaning)
             paired.append((part.meaning, exchange))
             _set_request(decoded, part, exchange)
+            if exchange is not None and exchange.code is not None and part.error is not None:
+                # Shown as it was sent, whatever a dialect means by it.
+                exchange.code = part.error.code
         if self._is_lean and (old := self._newest.get(frame.side)) is not None:
             for exchange in self._by_frame.pop(old, ()):
                 self._shrink(exchange)

@@ -274,7 +274,8 @@ class Sessions:
         if isinstance(response, ErrorResponse):
             if turn.prompts or turn.has_run:
                 return [fact]
-            error = str(RequestFailedError(response.code, response.message, response.data))
+            code = response.code if exchange.code is None else exchange.code
+            error = str(RequestFailedError(code, response.message, response.data))
             turn.end(frame.seq, frame.time, error=error)
         else:
             result = response.result
