@@ -83,7 +83,8 @@ class Login:
     def hidden(self, text: str) -> str:
         """Return a text of the agent, without the token or the data if it repeats them."""
         for value in sorted(self.values, key=len, reverse=True):
-            text = text.replace(value, HIDDEN)
+            for spelling in (value, json.dumps(value)[1:-1]):
+                text = text.replace(spelling, HIDDEN)
         return text
 
     @property

@@ -49,3 +49,19 @@ receive()
 """
 OFFICIAL = LENGTHS[: LENGTHS.index("abilities")] + _OFFICIAL
 """An agent of the protocol that has headers."""
+
+ECHO = """
+import json, sys
+
+for line in sys.stdin:
+    request = json.loads(line)
+    print("got", line, file=sys.stderr, flush=True)
+    answer = {"error": {"code": CODE, "message": "bad: " + line, "data": request}}
+    if request["method"] == "initialize":
+        able = {"image": False, "audio": False, "embeddedContext": False, "mcp": False}
+        logins = [{"id": "key", "name": "Key"}]
+        opened = {"protocolVersion": 1, "agentCapabilities": able, "authMethods": logins}
+        answer = {"result": opened}
+    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
+"""
+"""An agent of Continuum Router that refuses everything, and repeats what it refuses."""

@@ -11,7 +11,8 @@ from xml.etree import ElementTree
 import pytest
 
 from acp_console.cli import exit_codes
-from tests.console.conftest import Call
+from tests.console.conftest import Agent, Call
+from tests.console.strangers import ECHO
 from tests.warm import WARM
 
 ROOT = Path(__file__).parent.parent.parent
@@ -263,6 +264,14 @@ def test_a_login_of_a_dialect_has_the_data_of_the_user(call: Call) -> None:
     assert "1 not reached" in call(*words, "api_key=wrong", *agent).out
     done = call("conform", "--case", "prompt.ends", "--auth", "stub=x", "demo")
     assert (done.code, "ACP has no place for a token" in done.err) == (exit_codes.USAGE, True)
+
+
+def test_the_secret_of_a_login_is_in_no_report(agent: Agent, call: Call) -> None:
+    login = 'key={"token": "s3cr3t-0123456789", "name": "me"}'
+    words = ("--case", "authentication.login", "--dialect", "continuum", "--auth", login, "--json")
+    done = call("conform", *words, "--", *agent(ECHO.replace("CODE", "-32602")))
+    assert "bad: " in done.out
+    assert "s3cr3t" not in done.out + done.err
 
 
 def test_dialect_of_another_version_is_refused(call: Call) -> None:

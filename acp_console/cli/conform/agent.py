@@ -123,6 +123,8 @@ def command(
         cases = replace(judging, dialect=agent.dialect).cases(agent_suite())
         with_login = replace(options, dialect=agent.dialect, auth_meta=_login_meta(agent, auth))
         report, stderr = await _judge(agent, cases, with_login)
+        if auth is not None:
+            report, stderr = report.rewritten(auth.hidden), [*map(auth.hidden, stderr)]
         report, gone = judging.settle(report)
         judging.write(report, gone)
         if judging.output is None:

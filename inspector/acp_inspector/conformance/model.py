@@ -149,6 +149,18 @@ class Report:
     results: tuple[Result, ...]
     persona: str = ""
 
+    def rewritten(self, change: Callable[[str], str]) -> Report:
+        """Return the report with other texts in place of those that may have words of the peer."""
+        results = (
+            replace(
+                each,
+                reason=change(each.reason),
+                frames=tuple(replace(frame, text=change(frame.text)) for frame in each.frames),
+            )
+            for each in self.results
+        )
+        return replace(self, peer=change(self.peer), results=tuple(results))
+
     @property
     def counts(self) -> Mapping[Verdict, int]:
         found = Counter(result.verdict for result in self.results)

@@ -14,7 +14,7 @@ from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
-from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, OFFICIAL, REFUSES
+from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, ECHO, LENGTHS, OFFICIAL, REFUSES
 
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
 OURS = (sys.executable, "-m", "acp_agent", "--no-config")
@@ -187,20 +187,6 @@ def test_the_data_of_a_login_are_a_key_or_an_object(call: Call, value: str) -> N
     assert (done.code, done.err.count("error")) == (exit_codes.DONE, 0)
     done = call("exec", "--auth", "api_key=wrong", "x", "--", *peer("acpex"))
     assert (done.code, "Invalid API key" in done.err) == (exit_codes.PEER, True)
-
-
-ECHO = """
-import json, sys
-
-for line in sys.stdin:
-    request = json.loads(line)
-    print("got", line, file=sys.stderr, flush=True)
-    answer = {"error": {"code": CODE, "message": "bad: " + line, "data": request}}
-    if request["method"] == "initialize":
-        able = {"image": False, "audio": False, "embeddedContext": False, "mcp": False}
-        answer = {"result": {"protocolVersion": 1, "agentCapabilities": able}}
-    print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
-"""
 
 
 @pytest.mark.parametrize(
