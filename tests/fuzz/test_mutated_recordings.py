@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -79,9 +80,9 @@ def change_within(value: Any, random: Random) -> None:
         case 0:
             del value[place]
         case 1:
-            value[place] = random.choice([*WRONG, *children(value)])
+            value[place] = deepcopy(random.choice([*WRONG, *children(value)]))
         case _:
-            value[random.choice(places)] = inner
+            value[random.choice(places)] = deepcopy(inner)
 
 
 def swapped(frame: Frame, random: Random) -> list[Entry]:
