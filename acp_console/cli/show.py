@@ -203,12 +203,12 @@ def _print_frames(
             entries = (entry for entry in read_entries(file) if isinstance(entry, Frame))
         _write_bytes(entries, is_followed=follow)
     elif format_ == "json":
-        for _, row_of in found if follow else _sent(file, found):
+        for _, row_of in found if follow else _sent(file, found, dialect):
             row = row_of()
             whole = {} if names else messages_json(row)
             print_json({name: _value(name, row, known) for name in names or FIELDS} | whole)
     else:
-        rows = (row_of() for _, row_of in (found if follow else _sent(file, found)))
+        rows = (row_of() for _, row_of in (found if follow else _sent(file, found, dialect)))
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
     return exit_codes.DONE
@@ -262,17 +262,21 @@ def _find(file: Path, wanted: Filter, known: Annotations, dialect: str | None) -
                 yield entry, partial(other_row, entry)
 
 
-def _sent(file: Path, found: Iterable[Found]) -> Iterator[Found]:
+def _sent(file: Path, found: Iterable[Found], dialect: str | None) -> Iterator[Found]:
     """Yield entries with the rows of what was sent: of an edited frame that is another text."""
     # The event comes after the frame.
     edits = read_edits(file)
+    if edits:
+        with RecordingEntries(file, dialect).index_all() as recording:
+            recording.translated(0, len(recording))
+            dialect = recording.dialect
     for entry, row_of in found:
         edit = edits.of(entry.seq) if isinstance(entry, Frame) else None
-        yield entry, row_of if edit is None else partial(_edited_row, row_of, edit)
+        yield entry, row_of if edit is None else partial(_edited_row, row_of, edit, dialect)
 
 
-def _edited_row(row_of: Callable[[], ShownRow], edit: Edit) -> ShownRow:
-    return edited_row(row_of(), edit)
+def _edited_row(row_of: Callable[[], ShownRow], edit: Edit, dialect: str | None) -> ShownRow:
+    return edited_row(row_of(), edit, dialect)
 
 
 def _follow(file: Path, wanted: Filter, dialect: str | None) -> Iterator[Found]:

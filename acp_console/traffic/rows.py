@@ -13,8 +13,9 @@ from acp_console.traffic.runs import Run
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
 from acp_console.wording.values import format_latency, format_size
-from acp_inspector.filter.entries import EntrySequence, RecordingEntries
+from acp_inspector.filter.entries import EntrySequence, RecordingEntries, decode_edited
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
+from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.reader import BadLine, Row
@@ -152,8 +153,9 @@ def read_row(
     match entry:
         case Frame():
             if edit is None:
-                return _frame(entries, row, entry)
-            return replace(_frame(entries, row, edit.sent(entry)), edited_by=edit.seq)
+                return _frame(entries, row, entries.decoded(row, entry))
+            decoded = decode_edited(entries, row, edit.sent(entry))
+            return replace(_frame(entries, row, decoded), edited_by=edit.seq)
         case StderrChunk(seq=n, time=at, data=text):
             shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
             return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
@@ -179,8 +181,7 @@ def run_row(
     for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):
         entry = entries[row]
         edit = edit_of(entry.seq) if isinstance(entry, Frame) else None
-        sent = entry if edit is None or not isinstance(entry, Frame) else edit.sent(entry)
-        words += _streamed(entries, row, sent)
+        words += _streamed(entries, row, entry, edit)
         if len(words) > MAX_SUMMARY:
             break
     shown = single_line(words, MAX_SUMMARY)
@@ -194,11 +195,15 @@ def run_row(
     )
 
 
-def _streamed(entries: EntrySequence, row: int, entry: Row) -> str:
-    """Return the text of the updates in a row."""
+def _streamed(entries: EntrySequence, row: int, entry: Row, edit: Edit | None) -> str:
+    """Return the text of the updates in a row, as they were sent."""
     if not isinstance(entry, Frame):
         return ""
-    contents = [part.update.get("content") for part in entries.decoded(row, entry).parts]
+    if edit is None:
+        decoded = entries.decoded(row, entry)
+    else:
+        decoded = decode_edited(entries, row, edit.sent(entry))
+    contents = [part.update.get("content") for part in decoded.parts]
     return "".join(get_string(content, "text") for content in contents)
 
 
@@ -211,8 +216,7 @@ _RUN_NAMES: Final = {
 }
 
 
-def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
-    decoded = entries.decoded(row, frame)
+def _frame(entries: EntrySequence, row: int, decoded: DecodedFrame) -> TrafficRow:
     for each in entries.counterparts(row):
         request = entries[each] if each < row and size_of(entries, each) <= LARGE else None
         if isinstance(request, Frame):
@@ -221,7 +225,7 @@ def _frame(entries: EntrySequence, row: int, frame: Frame) -> TrafficRow:
     answer_row = entries.response_row(row)
     latency = summary.latency
     if answer_row is not None:
-        latency = time_of(entries, answer_row) - frame.time
+        latency = time_of(entries, answer_row) - decoded.frame.time
     return TrafficRow(
         seq=summary.n,
         time=summary.at,

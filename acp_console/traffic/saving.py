@@ -125,7 +125,7 @@ def _shown_rows(
             row = other_row(entry)
         edit = edits.of(entry.seq)
         if entry.seq not in context:
-            yield row if edit is None else edited_row(row, edit)
+            yield row if edit is None else edited_row(row, edit, decoder.dialect)
 
 
 def _markdown(header: Header, found: Iterable[Entry], edits: Edits) -> Iterator[str]:

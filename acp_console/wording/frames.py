@@ -13,7 +13,7 @@ from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import join_cells
 from acp_console.wording.values import format_latency, sender
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
-from acp_inspector.messages import DecodedFrame
+from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.edits import Edit
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
@@ -69,11 +69,12 @@ def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
     return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry))
 
 
-def edited_row(row: ShownRow, edit: Edit) -> ShownRow:
-    """Return the row of an edited frame, as it was sent."""
+def edited_row(row: ShownRow, edit: Edit, dialect: str | None) -> ShownRow:
+    """Return the row of an edited frame, as it was sent in a dialect; None: in none."""
     if not isinstance(row, FrameRow):
         return row
-    sent = decoded_row(DecodedFrame(Frame(row.n, row.at, row.side, edit.now)))
+    frame = Frame(row.n, row.at, row.side, edit.now)
+    sent = decoded_row(DecodedFrame(frame) if dialect is None else Decoder(dialect).decode(frame))
     summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
     return replace(row, kind=sent.kind, size=sent.size, summary=summary, parts=sent.parts)
 

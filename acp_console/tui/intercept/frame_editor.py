@@ -36,10 +36,20 @@ LONG = 200_000
 """Larger frames, in bytes, are not checked against the schema at every key."""
 
 
-def on_edit(original: jsonrpc.Message) -> Remarks:
+def on_edit(original: jsonrpc.Message, *, is_official: bool = True) -> Remarks:
+    """Return what an edit of `original` changes, and how it differs from the published schema.
+
+    In a dialect (not `is_official`) the schema does not apply, and what was no JSON-RPC may stay.
+    """
+
     def remarks(raw: bytes) -> Sequence[str]:
         message = jsonrpc.read_message(raw)
-        return [*_changes(original, message), *on_call(raw)]
+        changes = _changes(original, message)
+        if is_official:
+            return [*changes, *on_call(raw)]
+        if isinstance(message, InvalidMessage) and not isinstance(original, InvalidMessage):
+            return [message.reason]
+        return changes
 
     return remarks
 
@@ -49,6 +59,12 @@ def on_call(raw: bytes) -> Sequence[str]:
     if isinstance(message, InvalidMessage):
         return [message.reason]
     return () if len(raw) > LONG else validation_errors(jsonrpc.parse(raw))
+
+
+def on_dialect_call(raw: bytes) -> Sequence[str]:
+    """Return no remarks: the messages of a dialect follow no schema."""
+    del raw
+    return ()
 
 
 def on_result(method: str) -> Remarks:

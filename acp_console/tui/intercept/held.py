@@ -31,6 +31,7 @@ from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.intercept.frame_editor import (
     FrameEditor,
     Remarks,
+    on_dialect_call,
     on_edit,
     on_error,
     on_result,
@@ -183,11 +184,18 @@ class HeldPane(Vertical):
     class Left(Message):
         """The focus belongs to the rows above."""
 
-    def __init__(self, client: InterceptClient, row_of: Callable[[HeldFrame], TrafficRow]) -> None:
+    def __init__(
+        self,
+        client: InterceptClient,
+        row_of: Callable[[HeldFrame], TrafficRow],
+        follows_schema: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """Decide by `client`; `follows_schema` tells whether the traffic is in no dialect."""
         super().__init__(id="held")
         self.display = False
         self._client = client
         self._row_of = row_of
+        self._follows_schema = follows_schema
         self._shown: InterceptState | None = None
         self._hold: HeldFrame | None = None
         """What the editor shows; it stays there while the user writes."""
@@ -297,9 +305,10 @@ class HeldPane(Vertical):
         self._loaded = hold.id, draft.kind
         remarks: Remarks = on_error
         if draft.kind == "frame":
-            remarks = on_edit(hold.message)
+            remarks = on_edit(hold.message, is_official=self._follows_schema())
         elif draft.kind == "result" and isinstance(hold.message, Request):
-            remarks = on_result(hold.message.method)
+            is_official = self._follows_schema()
+            remarks = on_result(hold.message.method) if is_official else on_dialect_call
         text = self._kept = draft.texts[draft.kind]
         is_read_only = draft.kind == "frame" and bool(draft.problem)
         self.editor.load(text, remarks, is_read_only=is_read_only)

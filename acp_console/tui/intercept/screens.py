@@ -18,7 +18,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.filter_input import FilterInput
 from acp_console.tui.footer import KeyFooter
-from acp_console.tui.intercept.frame_editor import FrameEditor, on_call
+from acp_console.tui.intercept.frame_editor import FrameEditor, on_call, on_dialect_call
 from acp_console.tui.news import News
 from acp_console.wording.values import arrow
 from acp_inspector.intercept.json_edit import NotEditableError, minify, pretty, verbatim_bytes
@@ -251,9 +251,14 @@ class ComposeScreen(Dialog[None]):
         known: Mapping[str, Json] | None = None,
         *,
         begin_with: tuple[Side, bytes] | None = None,
+        is_official: bool = True,
     ) -> None:
-        """Fill new frames with the `known` values, by field name; begin with a sent frame."""
+        """Fill new frames with the `known` values, by field name; begin with a sent frame.
+
+        Frames of a dialect (not `is_official`) are not compared with the published schema.
+        """
         super().__init__()
+        self._remarks = on_call if is_official else on_dialect_call
         self._client = client
         self._known = known or {}
         self._begin_with = begin_with
@@ -268,7 +273,7 @@ class ComposeScreen(Dialog[None]):
                 _choices("client"), prompt="Choose a method", id="compose-method", compact=True
             )
             yield Static(id="compose-way", markup=False)
-            yield FrameEditor(NEW_FRAME, on_call)
+            yield FrameEditor(NEW_FRAME, self._remarks)
             yield OptionList(id="compose-sent", markup=False)
         yield KeyFooter()
 

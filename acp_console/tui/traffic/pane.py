@@ -55,6 +55,7 @@ from acp_inspector.filter.entries import EntryList, EntrySequence, RecordingEntr
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.views.annotations import Annotations
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -230,21 +231,29 @@ class TrafficPane(Vertical):
     def intercept(self, client: InterceptClient) -> None:
         """Show what a proxy has paused below the rows, and offer to pause and to send frames."""
         self._client = client
-        held = HeldPane(client, self._row_of_held)
+        held = HeldPane(client, self._row_of_held, self._is_official)
         self.query_one("#frame-list").mount(held, after="#frames")
         client.news.add(self.news)
         # Once it is there.
         held.call_later(self.news)
         self.refresh_bindings()
 
+    def _is_official(self) -> bool:
+        """Whether the traffic follows the published schema."""
+        return self._entries.dialect in {None, BATCHES}
+
     def _row_of_held(self, hold: HeldFrame) -> TrafficRow:
         """Return the row of a paused frame as it is now; it may not be read yet, or be cut."""
         row = self._view.row_of(hold.seq)
         known = None if row is None else self._view.row(row)
-        if known is not None and not hold.is_whole:
-            return known
+        if known is not None and row is not None:
+            entry = self._entries[row]
+            is_as_read = isinstance(entry, Frame) and entry.data == hold.raw
+            if is_as_read or not hold.is_whole:
+                return known
         at = 0.0 if known is None else known.time
-        found = read_row(EntryList([Frame(hold.seq, at, hold.side, hold.raw)]), 0)
+        frame = Frame(hold.seq, at, hold.side, hold.raw)
+        found = read_row(EntryList([frame], dialect=self._entries.dialect), 0)
         return replace(found, method=found.method or ("" if known is None else known.method))
 
     @property
@@ -688,7 +697,9 @@ class TrafficPane(Vertical):
         entry = None if row is None else subject_of(self._view, row).entry
         if isinstance(entry, Frame) and self._client is not None:
             begin_with = (entry.side, entry.data)
-            self.app.push_screen(ComposeScreen(self._client, begin_with=begin_with))
+            self.app.push_screen(
+                ComposeScreen(self._client, begin_with=begin_with, is_official=self._is_official())
+            )
         else:
             self.notify("Only frames can be sent again", severity="warning")
 
@@ -697,7 +708,9 @@ class TrafficPane(Vertical):
             known: dict[str, Json] = {}
             if self.chosen_session:
                 known["sessionId"] = self.chosen_session
-            self.app.push_screen(ComposeScreen(self._client, known))
+            self.app.push_screen(
+                ComposeScreen(self._client, known, is_official=self._is_official())
+            )
 
     def action_pause(self) -> None:
         if self._client is not None:

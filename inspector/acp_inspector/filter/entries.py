@@ -276,6 +276,19 @@ def _counterparts(meanings: Meanings, pairing: Pairing, row: int) -> Sequence[in
     return pairing.counterparts(row)
 
 
+def decode_edited(entries: EntrySequence, row: int, frame: Frame) -> DecodedFrame:
+    """Return what was sent in place of the frame of a row, decoded in its dialect."""
+    if not entries.translated(row, row + 1):
+        return entries.decoded(row, frame)
+    decoder = Decoder(entries.dialect)
+    for each in entries.counterparts(row):
+        request = entries[each]
+        if each < row and isinstance(request, Frame):
+            # A response names no method.
+            decoder.decode(request)
+    return decoder.decode(frame)
+
+
 def decoded_at(
     entries: EntrySequence, row: int, frame: Frame, exchanges: Exchanges | None = None
 ) -> DecodedFrame:

@@ -64,6 +64,9 @@ class Edits:
         for entry in entries:
             self.note(entry)
 
+    def __bool__(self) -> bool:
+        return bool(self._last)
+
     def note(self, entry: Entry) -> Edit | None:
         """Take note of an entry; return the edit that it reports, unless that was known.
 

@@ -177,6 +177,17 @@ def test_stderr_and_events_are_shown_where_a_filter_names_them(call: Call, recor
     assert json.loads(shown("kind == event", "--format", "json"))["from"] is None
 
 
+def test_an_edited_frame_of_a_dialect_is_shown_by_its_meaning(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "edited.acp.ndjson"
+    was = b'{"type":"prompt","session_id":"s1","content":[{"type":"text","text":"hello"}]}'
+    now = was.replace(b"hello", b"goodbye")
+    data: dict[str, Json] = {"of": 1, "by": "person", "was": was.decode(), "now": now.decode()}
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
+    writer.write([Frame(1, 0.1, "client", was), JournalEvent(2, 0.2, "edited", data)])
+    writer.close()
+    assert json.loads(call("show", "--json", str(path)).out)["summary"] == '✎ "goodbye"'
+
+
 def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> None:
     path, was = tmp_path / "edited.acp.ndjson", FRAMES[0][1]
     now = was.replace(b"hello", b"goodbye")

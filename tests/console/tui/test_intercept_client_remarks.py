@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from acp_console.tui.intercept.frame_editor import on_call, on_edit, on_error, on_result
+from acp_console.tui.intercept.frame_editor import (
+    on_call,
+    on_dialect_call,
+    on_edit,
+    on_error,
+    on_result,
+)
 from acp_protocol import jsonrpc
 
 ASK = b'{"jsonrpc":"2.0","id":1,"method":"x"}'
@@ -43,6 +49,15 @@ def test_what_is_against_the_schema_is_remarked_upon() -> None:
     assert on_result("session/new")(b'{"sessionId":"s"}') == []
     assert on_error(b'{"code":1,"message":"no"}') == ()
     assert on_error(b'{"code":"1"}') == ["an error needs an integer code and a message"]
+
+
+def test_an_edit_in_a_dialect_is_not_compared_with_the_published_schema() -> None:
+    prompt = b'{"type":"prompt","session_id":"s1","content":[]}'
+    assert on_edit(jsonrpc.read_message(prompt), is_official=False)(prompt) == []
+    [remark] = on_edit(jsonrpc.read_message(ASK), is_official=False)(b"{}")
+    assert remark == "no JSON-RPC: neither method, result nor error"
+    assert on_edit(jsonrpc.read_message(ASK), is_official=False)(ASK) == []
+    assert on_dialect_call(prompt) == ()
 
 
 def test_a_very_long_frame_is_not_compared_at_every_key() -> None:

@@ -15,6 +15,7 @@ from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import ComposeScreen, DelayScreen
 from acp_console.tui.traffic.pane import TrafficPane
+from acp_inspector.journal import Frame
 from tests.console.tui.conftest import entries, notices, say, settled, until
 from tests.console.tui.intercept_clients import ASK, PROMPT, FakeInterceptClient, held
 
@@ -24,19 +25,20 @@ RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
 class PaneApp(App[None]):
-    """The traffic of a proxy, with forty rows, and what its client holds."""
+    """The traffic of a proxy, forty rows without `shown`, and what its client holds."""
 
-    def __init__(self, client: FakeInterceptClient) -> None:
+    def __init__(self, client: FakeInterceptClient, *shown: Frame) -> None:
         super().__init__()
         self.client = client
+        rows = [("client", {"id": n, "method": "session/list"}) for n in range(40)]
+        self.shown = shown or entries(*rows)
 
     def compose(self) -> ComposeResult:
         yield TrafficPane(id="traffic")
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        rows = [("client", {"id": n, "method": "session/list"}) for n in range(40)]
-        self.traffic.extend(entries(*rows))
+        self.traffic.extend(self.shown)
         self.traffic.intercept(self.client)
         self.traffic.table.focus()
 
@@ -266,6 +268,17 @@ async def test_changed_id_is_remarked_upon() -> None:
         await start(pilot, editing=True)
         app.editor.write(PROMPT.replace(b'"id":3', b'"id":4').decode())
         await until(pilot, lambda: "! the id was 3: its response is lost" in say(app))
+
+
+async def test_message_of_a_dialect_is_read_and_edited_in_its_spelling() -> None:
+    prompt = b'{"type":"prompt","session_id":"s1","content":[{"type":"text","text":"hi"}]}'
+    frame = Frame(12, 1.0, "client", prompt)
+    app = PaneApp(FakeInterceptClient(held(prompt)), frame)
+    async with app.run_test(size=(80, 24)) as pilot:
+        await start(pilot, editing=True)
+        await until(pilot, lambda: "✓ valid JSON" in say(app))
+        assert "!" not in say(app)
+        assert 'session/prompt "hi"' in rows(app)[0]
 
 
 async def test_request_is_answered_with_a_result_or_an_error() -> None:
