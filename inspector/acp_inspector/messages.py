@@ -272,14 +272,22 @@ def _request_with(id_: RequestId, frames: Iterable[DecodedFrame]) -> tuple[Reque
 class Decoder:
     """Decodes the frames of one connection, in order, and recognises its dialect."""
 
-    def __init__(self, dialect: Dialect | str | None = None, directory: str | None = None) -> None:
+    def __init__(
+        self,
+        dialect: Dialect | str | None = None,
+        directory: str | None = None,
+        *,
+        rereads: bool = False,
+    ) -> None:
         """Begin.
 
         Args:
             dialect: The dialect of the frames, or its name, which is `none` for the published
                 protocol; None: it is recognised.
             directory: That of sessions whose client names none; None or empty: unknown.
+            rereads: Whether `reread` will be called.
         """
+        self._rereads = rereads
         if dialect is not None and not isinstance(dialect, str):
             dialect, directory = dialect.name, dialect.directory
         self._name = dialect
@@ -318,6 +326,8 @@ class Decoder:
         """Whether no dialect will be recognised any more."""
         self._earlier: list[Frame] = []
         """Frames kept for the dialect, until one is recognised."""
+        self._before: dict[Side, tuple[Dialect, DecodedFrame]] = {}
+        """What `reread` needs: the dialect before the last frame of each side, and that frame."""
 
     def decode(self, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)
@@ -337,7 +347,27 @@ class Decoder:
                 dialect.read(earlier.data, earlier.side)
             self._earlier.clear()
         assert self._dialect is not None
+        if self._rereads:
+            self._before[frame.side] = self._dialect.copy(), decoded
         decoded.translate(self._dialect.read(frame.data, frame.side).forward)
+        return decoded
+
+    def reread(self, frame: Frame) -> DecodedFrame | None:
+        """Decode what the last frame of its side was changed to; the connection goes on without it.
+
+        None without a dialect: then the frame means what it says.
+        """
+        if frame.side not in self._before:
+            return None
+        dialect, original = self._before[frame.side]
+        decoded = DecodedFrame(frame)
+        decoded.translate(dialect.copy().read(frame.data, frame.side).forward)
+        known = {id_key(each.id): each for each in original.parts if each.request is not None}
+        for part in decoded.parts:
+            same = known.get(id_key(part.id))
+            is_response = part.kind in {"result", "error"}
+            if is_response and same is not None and same.request and same.request_frame:
+                decoded.set_request(part, same.request, same.request_frame)
         return decoded
 
     def _settle(self, frame: Frame) -> None:

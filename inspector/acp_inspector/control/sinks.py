@@ -10,13 +10,14 @@ import os
 import threading
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Final, Protocol
 
-from acp_inspector.journal import Entry, Sink
+from acp_inspector.journal import Entry, Frame, Sink
 from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch, Part, join_small_parts
-from acp_inspector.recording.format import Header, encode_header
+from acp_inspector.recording.format import Header, decode_line, encode_header
+from acp_inspector.recording.lines import SkippedLine, line_blocks
 
 MAX_MEMORY_BYTES: Final = 16 * 2**20
 """Bytes of lines that are kept if nothing is recorded."""
@@ -39,6 +40,30 @@ class LogSource(Protocol):
     def close(self) -> None:
         """Read no more."""
         ...
+
+
+def frames_of(log: LogSource, at: int, limit: int = MAX_MEMORY_BYTES) -> Iterator[Frame]:
+    """Yield the frames in a log from an offset on, as far as they are written by now.
+
+    Args:
+        log: The log.
+        at: The offset.
+        limit: Bytes that are read at most.
+    """
+
+    def pieces() -> Iterator[bytes]:
+        begin, end = at, at + limit
+        while begin < end:
+            data, begin = log.read(begin)
+            if not data:
+                return
+            yield data
+
+    for block in line_blocks(pieces()):
+        for line in () if isinstance(block, SkippedLine) else block.split(b"\n"):
+            row = decode_line(line)
+            if isinstance(row, Frame):
+                yield row
 
 
 class ChangeNotifier:

@@ -118,6 +118,10 @@ class ChannelPolicy(Protocol):
         """Run rules, add-ons and breakpoints; called without the lock, by the channel's writer."""
         ...
 
+    def note_injected(self, frame: Frame) -> None:
+        """Take note of an injected frame that is being sent."""
+        ...
+
     def pause_if_wanted(self, frame: InterceptedFrame, *, is_exempt: bool) -> PausedFrame | None:
         """Return the pause of a frame that has become the head; None if it may be sent."""
         ...
@@ -231,6 +235,11 @@ class Channel:
     def waiting(self) -> int:
         """How many frames wait behind the head."""
         return len(self._queue)
+
+    @property
+    def first_waiting(self) -> int | None:
+        """The number of the first frame behind the head; None if there is none."""
+        return self._queue[0].seq if self._queue else None
 
     @property
     def wants_frames(self) -> bool:
@@ -503,15 +512,17 @@ class Channel:
         return bool(is_known or not self._is_frame_announced)
 
     def _injected(self, insertion: Insertion) -> Iterator[bytes]:
-        frame = wire_frame(insertion.raw, self._policy.framing(self.side))
-        number = self._events.inject(self.side, frame)
+        wire = wire_frame(insertion.raw, self._policy.framing(self.side))
+        frame = self._events.inject(self.side, wire)
+        self._policy.note_injected(frame)
+        number = frame.seq
         waiting = [self._head.frame] if self._head else list(self._queue)[:1]
         before = waiting[0].seq if waiting and self._last_seq is None else None
         data = {"after": self._last_seq, "before": before, "answers": insertion.answers}
         known = {key: value for key, value in data.items() if value is not None}
         self._events.event("injected", of=number, by=insertion.by, **known)
         insertion.on_sent(number)
-        yield b"".join(frame)
+        yield frame.wire
 
     def _send(
         self, portions: Iterator[bytes | float], state_then: ChannelState = ChannelState.READY

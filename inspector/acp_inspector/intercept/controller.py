@@ -241,7 +241,7 @@ class InterceptController:
 
             text, hint = "an empty breakpoint would hold everything", "pause for that"
             raise FilterError(expression, 0, text, hint)
-        matches = matches or self.filters.compile(expression)
+        matches = matches or self.filters.compile(expression, self._under_way)
         with self._changed:
             self._last_id += 1
             point = Breakpoint(self._last_id, expression, matches, is_lasting)
@@ -427,8 +427,7 @@ class InterceptController:
         is_ours = False
         try:
             is_ours = self._injections.take_response(processed)
-            if not is_ours:
-                self.filters.add(frame)
+            self.filters.add(frame)
         except Exception as problem:  # noqa: BLE001 - knowing less must not cost the traffic
             self._warnings.failure("processing a frame", problem)
         for hook in () if is_ours else self._hooks:
@@ -440,6 +439,13 @@ class InterceptController:
             # The awaited response may have arrived, or be too late.
             self._update_is_active()
         return processed
+
+    def note_injected(self, frame: Frame) -> None:
+        """Let the filters know an injected frame, which they are not asked about."""
+        try:
+            self.filters.add(frame)
+        except Exception as problem:  # noqa: BLE001 - knowing less must not cost the traffic
+            self._warnings.failure("reading an injected frame", problem)
 
     def pause_if_wanted(self, frame: InterceptedFrame, *, is_exempt: bool) -> PausedFrame | None:
         """Pause a frame if everything is paused or a breakpoint matches it."""
@@ -535,6 +541,15 @@ class InterceptController:
             except Exception as problem:  # noqa: BLE001 - a filter must not end the traffic
                 self._warnings.failure(f"breakpoint {point.id}", problem)
         return None
+
+    def _under_way(self) -> Mapping[Side, int]:
+        """Return, for each side, the number of the first frame that was not processed yet."""
+        with self._changed:
+            return {
+                side: number
+                for side, channel in self.channels.items()
+                if (number := channel.first_waiting) is not None
+            }
 
     # The lock is held.
 

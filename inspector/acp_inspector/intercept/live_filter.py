@@ -8,7 +8,7 @@ requests is remembered once an expression needs them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from acp_inspector.journal import Frame
@@ -58,9 +58,18 @@ def compile_live(expression: str) -> Filter:
 class LiveFilters:
     """Compiles expressions for the frames of one connection, and remembers its requests."""
 
-    def __init__(self, dialect: str | None = None) -> None:
-        """Begin; without `dialect` it is recognised by the frames from the first filter on."""
+    def __init__(
+        self, dialect: str | None = None, earlier: Callable[[], Iterable[Frame]] = tuple
+    ) -> None:
+        """Begin.
+
+        Args:
+            dialect: That of the connection; None: it is recognised by its first frames.
+            earlier: Returns the frames before the first filter, in order, as far as they are
+                known. Called by the thread that sets the first filter.
+        """
         self._dialect = dialect
+        self._earlier = earlier
         self._decoder: Decoder | None = None
         self._exchanges: Exchanges | None = None
         self._lock = threading.Lock()
@@ -73,8 +82,17 @@ class LiveFilters:
         """Whether it has to see each frame, because a dialect is spoken or may be."""
         return self._decoder is not None and not self._decoder.is_official
 
-    def compile(self, expression: str) -> Matcher:
+    def compile(
+        self,
+        expression: str,
+        under_way: Callable[[], Mapping[Side, int]] = dict[Side, int],
+    ) -> Matcher:
         """Return a function that returns whether a frame matches `expression`.
+
+        Args:
+            expression: The filter.
+            under_way: Returns the numbers of the frames from which on `add` follows; a side that
+                is not in it has sent none that waits.
 
         Raises:
             FilterError: see `compile_live`.
@@ -83,9 +101,7 @@ class LiveFilters:
         """
         compiled = compile_live(expression)
         if self._decoder is None:
-            from acp_inspector.messages import Decoder
-
-            self._decoder = Decoder(self._dialect)
+            self._decoder = self._begin(under_way)
         if compiled.needs_exchanges and self._exchanges is None:
             from acp_inspector.session.exchanges import Exchanges
 
@@ -93,6 +109,25 @@ class LiveFilters:
                 is_lean=True, max_open=MAX_PENDING, max_request_bytes=MAX_REQUEST_BYTES
             )
         return lambda frame: compiled.matches_or_raise(self._fields_of(frame))
+
+    def _begin(self, under_way: Callable[[], Mapping[Side, int]]) -> Decoder:
+        """Return a decoder that knows the connection so far, if a dialect is spoken there."""
+        from acp_inspector.messages import Decoder
+
+        first = Decoder(self._dialect)
+        frames: list[Frame] = []
+        for frame in () if first.is_official else self._earlier():
+            frames.append(frame)
+            if first.dialect is None:
+                first.decode(frame)
+            if first.is_official:
+                # By its first frames; nothing has to be known of the others.
+                return first
+        decoder, waiting = Decoder(self._dialect, rereads=True), under_way()
+        for frame in frames:
+            if frame.seq < waiting.get(frame.side, frame.seq + 1):
+                decoder.decode(frame)
+        return decoder
 
     def add(self, frame: Frame) -> None:
         """Remember a frame before any filter looks at it."""
@@ -109,11 +144,10 @@ class LiveFilters:
             from acp_inspector.filter.frames import EntryFields
 
             decoded = self._decoded.get(frame.side)
-            # A frame that a rule has changed is read as it is.
-            is_last = decoded is not None and decoded.frame is frame
-            known = (
-                frame,
-                EntryFields(frame, self._exchanges, decoded=decoded if is_last else None),
-            )
+            if decoded is not None and decoded.frame is not frame:
+                # A rule has changed it, or it is one message of an array.
+                with self._lock:
+                    decoded = self._decoder.reread(frame) if self._decoder else None
+            known = (frame, EntryFields(frame, self._exchanges, decoded=decoded))
             self._fields[frame.side] = known
         return known[1]

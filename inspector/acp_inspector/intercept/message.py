@@ -39,8 +39,8 @@ Inject: TypeAlias = Callable[[Side, bytes, str], object]
 class EventSink(Protocol):
     """Records frames and events, from any thread; never raises and never waits."""
 
-    def inject(self, side: Side, frame: WireFrame) -> int:
-        """Record an injected frame; return its number."""
+    def inject(self, side: Side, frame: WireFrame) -> Frame:
+        """Record an injected frame; return it, with its time and its number."""
         ...
 
     def event(self, name: str, **data: Json) -> object: ...

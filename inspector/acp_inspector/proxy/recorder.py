@@ -159,10 +159,10 @@ class Recorder:
         else:
             self._put(len(data), None, (at, stream, data), CHUNK_KINDS[stream], at, data)
 
-    def inject(self, side: Side, frame: WireFrame) -> int:
-        """Record an injected frame without waiting; return its number."""
+    def inject(self, side: Side, frame: WireFrame) -> Frame:
+        """Record an injected frame without waiting; return it, with its time and its number."""
         at = self._clock() - self._began
-        return self._number_frame(at, side, frame, self._budget.take_nowait(len(frame.data))).seq
+        return self._number_frame(at, side, frame, self._budget.take_nowait(len(frame.data)))
 
     def frame(self, side: Side, frame: WireFrame) -> Frame:
         """Record a frame and return it, with its time and its number.

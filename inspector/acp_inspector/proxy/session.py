@@ -11,7 +11,7 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -31,8 +31,9 @@ from acp_inspector.control.sinks import (
     LogSource,
     MemoryLog,
     ObservedSink,
+    frames_of,
 )
-from acp_inspector.journal import Sink
+from acp_inspector.journal import Frame, Sink
 from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
 from acp_inspector.proxy.recorder import Recorder
@@ -249,8 +250,18 @@ class ProxySession:
         self.controller.connect(side, forwarder.open_channel)
         return forwarder
 
-    def create_controller(self, recorder: Recorder, options: ProxyOptions) -> InterceptController:
+    def create_controller(
+        self,
+        recorder: Recorder,
+        options: ProxyOptions,
+        earlier: Callable[[], Iterable[Frame]] = tuple,
+    ) -> InterceptController:
         """Load rules and add-ons, and set the breakpoints.
+
+        Args:
+            recorder: Records interventions.
+            options: Those of the command.
+            earlier: Returns the frames so far.
 
         Raises:
             AcpError: a filter, a rule or an add-on is invalid.
@@ -258,7 +269,7 @@ class ProxySession:
         from acp_inspector.intercept.controller import HOLD_TIMEOUT_S, InterceptController
         from acp_inspector.intercept.live_filter import LiveFilters
 
-        filters = LiveFilters(options.dialect)
+        filters = LiveFilters(options.dialect, earlier)
         hooks: list[Hook] = []
         if options.rules is not None:
             from acp_inspector.intercept.rules import load_rules
@@ -330,14 +341,10 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
         sink = RedactingSink(sink, redactor, session.warn)
     spool = _spool(path, writer, session.warn) if redactor is None else None
     recorder = Recorder(sink, warn=session.warn, spool=spool)
-
-    def open_log() -> LogSource:
-        if path is None or writer is None or options.rotates:
-            return memory
-        return FileLog(path, writer.has_begun)
-
+    file = None if reads_memory or writer is None else path
+    log = _Log(file, writer, memory, begin=_size_of(file) if options.mode == "append" else 0)
     session.recorder = recorder
-    controller = LazyController(lambda: session.create_controller(recorder, options))
+    controller = LazyController(lambda: session.create_controller(recorder, options, log.frames))
     if options.intercepts:
         try:
             controller.get()
@@ -354,8 +361,44 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     }
     if options.has_control:
         name = options.name or PurePath(command[0]).name
-        session.control = _control(name, about, open_log, notifier, controller, session.warn)
+        session.control = _control(name, about, log.open, notifier, controller, session.warn)
     return session
+
+
+@dataclass(frozen=True, slots=True)
+class _Log:
+    """What observers read: the recording, or the lines in memory."""
+
+    file: Path | None
+    """The recording; None if they read the memory."""
+    writer: RecordingWriter | RotatingWriter | None
+    memory: MemoryLog
+    begin: int
+    """Where this connection begins; what was there before is not of it."""
+
+    def open(self) -> LogSource:
+        """Open the log.
+
+        Raises:
+            OSError: the recording cannot be read.
+        """
+        if self.file is None or self.writer is None:
+            return self.memory
+        return FileLog(self.file, self.writer.has_begun)
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield the frames of this connection, as far as they can be read."""
+        with suppress(OSError):
+            log = self.open()
+            try:
+                yield from frames_of(log, self.begin)
+            finally:
+                if isinstance(log, FileLog):
+                    log.close()
+
+
+def _size_of(path: Path | None) -> int:
+    return path.stat().st_size if path is not None and path.is_file() else 0
 
 
 def _working_directory() -> Path:

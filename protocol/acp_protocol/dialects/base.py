@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Final, TypeAlias, TypeVar
+from typing import Any, Final, Self, TypeAlias, TypeVar, cast
 from urllib.parse import quote, unquote, urlsplit
 
 from acp_protocol.dialects.reported_calls import ReportedCalls
@@ -131,6 +132,15 @@ class Dialect(ABC):
         """The last used session with a running turn, or else the last used one."""
         running, last = self._running(), self.session
         return running[-1] if running and last not in running else last
+
+    def copy(self) -> Self:
+        """Return one with the same state, which goes its own way from here."""
+        twin = copy.copy(self)
+        for name, value in vars(self).items():
+            if isinstance(value, dict):
+                setattr(twin, name, dict(cast("dict[Any, Any]", value)))
+        twin.calls = self.calls.copy()
+        return twin
 
     def knows(self, session: str) -> bool:
         return session in self._sessions or session in self._running()

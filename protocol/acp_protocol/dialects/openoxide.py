@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Self
 
 from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
 from acp_protocol.dialects.base import (
@@ -90,6 +90,10 @@ class _Turn:
     """The tool calls that were written."""
     results: list[Json] = field(default_factory=list[Json])
     """Their results."""
+
+    def copy(self) -> _Turn:
+        lists = [*self.steps], dict(self.sent)
+        return _Turn(*lists, self.tool, dict(self.seen), [*self.uses], [*self.results])
 
 
 def _is_diff(value: Object) -> bool:
@@ -195,6 +199,12 @@ class Openoxide(Dialect):
         self._commands: list[Json] = []
         self._cancelled: dict[tuple[str, RequestId], None] = {}
         self._prompts = 0
+
+    def copy(self) -> Self:
+        """Return one with the same state, which goes its own way from here."""
+        twin = super().copy()
+        twin._turns.update((session, turn.copy()) for session, turn in self._turns.items())  # noqa: SLF001 - of its own class
+        return twin
 
     # Dialect to official
 

@@ -29,6 +29,12 @@ class ReportedCalls:
         self._contents: dict[tuple[str, str], list[Json]] = {}
         """The content of the newest calls, as far as it is kept."""
 
+    def copy(self) -> ReportedCalls:
+        """Return the same calls, to which others may be added."""
+        twin = ReportedCalls()
+        twin._known, twin._contents = dict(self._known), dict(self._contents)
+        return twin
+
     def begin(self, session: str | None, id: Json) -> bool:  # noqa: A002
         """Note a call that is reported in terms of the dialect; return whether it is new."""
         key = _key(session, id)

@@ -61,8 +61,8 @@ class Scene:
     def clock(self) -> float:
         return self.now
 
-    def inject(self, side: Side, frame: WireFrame) -> int:
-        return self.journal.wire(side, frame).seq
+    def inject(self, side: Side, frame: WireFrame) -> Frame:
+        return self.journal.wire(side, frame)
 
     def event(self, name: str, **data: Json) -> JournalEvent:
         return self.journal.event(name, **data)

@@ -20,6 +20,7 @@ from acp_inspector.intercept.controller import (
     InterceptController,
     WarnOnce,
 )
+from acp_inspector.intercept.live_filter import LiveFilters
 from acp_inspector.intercept.message import InterceptError
 from acp_inspector.journal import Frame
 from tests.inspector.intercept.scene import NOTIFICATION, REQUEST, Scene, everything, holding
@@ -480,3 +481,34 @@ def test_an_exception_whose_text_fails_is_reported_too() -> None:
     texts: list[str] = []
     WarnOnce(texts.append).failure("a", MuteError())
     assert texts == ["a failed and is skipped: MuteError: without a message"]
+
+
+# Dialects.
+
+
+def test_a_response_to_an_injected_frame_is_matched_by_what_it_means() -> None:
+    scene = Scene(filters=LiveFilters("continuum"))
+    scene.controller.set_breakpoint("$.result.modes.currentModeId == ask")
+    ask = b'{"jsonrpc":"2.0","id":"n","method":"session/new","params":{"mode":"ask"}}'
+    scene.controller.inject("client", ask, keeps_id=True)
+    assert scene.out("client") == [ask + b"\n"]
+    scene.passed("agent", b'{"jsonrpc":"2.0","id":"n","result":{"sessionId":"s","mode":"ask"}}')
+    assert [hold.seq for hold in scene.controller.holds()] == [3]
+
+
+def test_a_breakpoint_that_is_set_while_all_is_paused_matches_what_waits() -> None:
+    scene = Scene()
+    frames: list[Frame] = []
+    scene.filters = LiveFilters(earlier=lambda: frames)
+    scene.open()
+    asked = b'{"jsonrpc":"2.0","id":1,"method":"session/new","params":{"mode":"ask"}}'
+    scene.passed("client", asked)
+    scene.controller.pause()
+    scene.passed("agent", NOTIFICATION)
+    answered = b'{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s","mode":"ask"}}'
+    scene.put("agent", answered)
+    frames += [each for each in scene.journal.entries if isinstance(each, Frame)]
+    scene.controller.set_breakpoint("$.result.modes.currentModeId == ask")
+    scene.controller.resume()
+    assert scene.out("agent") == [NOTIFICATION + b"\n"]
+    assert [hold.raw for hold in scene.controller.holds()] == [answered]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 
@@ -13,7 +14,7 @@ from acp_inspector.intercept.live_filter import (
     MAX_REQUEST_BYTES,
     LiveFilters,
 )
-from tests.inspector.talks import answer, ask, frames, prompt
+from tests.inspector.talks import Said, answer, ask, frames, prompt
 
 
 def test_a_response_is_matched_by_its_request() -> None:
@@ -49,6 +50,94 @@ def test_a_frame_of_a_dialect_is_matched_by_what_it_means() -> None:
         meant += ["chunk"] * is_chunk(frame) + ["prompt"] * is_prompt(frame)
     assert meant == ["prompt", "chunk"]
     assert filters.needs_every_frame
+
+
+def test_a_filter_that_comes_later_knows_the_dialect_by_the_first_frames() -> None:
+    talk = frames(
+        ask("client", 1, "initialize", clientCapabilities={"readTextFile": True}),
+        answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"image": True}}),
+        ask("client", 2, "session/new", mode="ask"),
+        answer("agent", 2, {"sessionId": "s1", "mode": "ask"}),
+        ask("client", 3, "session/set_mode", mode="architect"),
+        ask("client", 4, "session/prompt", sessionId="s1", content=[]),
+    )
+    filters = LiveFilters(earlier=lambda: talk[:4])
+    matches = filters.compile("session == s1 and method == session/set_mode")
+    filters.add(talk[4])
+    assert matches(talk[4])
+    assert filters.needs_every_frame
+
+
+def test_of_official_traffic_only_the_first_frames_are_read() -> None:
+    talk = frames(
+        ask("client", 1, "initialize", clientCapabilities={"fs": {}}),
+        answer("agent", 1, {"protocolVersion": 1, "agentCapabilities": {"auth": {}}}),
+        *[prompt(number, "hi") for number in range(2, 50)],
+    )
+    read: list[int] = []
+    filters = LiveFilters(earlier=lambda: (read.append(each.seq) or each for each in talk))
+    filters.compile("method == session/prompt")
+    assert read == [1, 2]
+    assert not filters.needs_every_frame
+
+
+def test_frames_that_still_wait_are_not_read_twice() -> None:
+    talk = frames(
+        ask("client", 1, "initialize", clientCapabilities={"readTextFile": True}),
+        ask("client", 2, "session/new", mode="ask"),
+        answer("agent", 2, {"sessionId": "s1", "mode": "ask"}),
+    )
+    filters = LiveFilters(earlier=lambda: talk)
+    matches = filters.compile("$.result.modes.currentModeId == ask", lambda: {"agent": 3})
+    filters.add(talk[2])
+    assert matches(talk[2])
+
+
+@pytest.mark.parametrize(
+    ("dialect", "opening", "sent", "edited", "expression"),
+    [
+        (
+            "continuum",
+            (ask("client", 1, "session/new", mode="ask"),),
+            answer("agent", 1, {"sessionId": "s1", "mode": "ask"}),
+            answer("agent", 1, {"sessionId": "s1", "mode": "code"}),
+            "method == session/new and $.result.modes.currentModeId == code",
+        ),
+        (
+            "acpex",
+            (),
+            ask("client", 1, "session/prompt", sessionId="s1", content=[]),
+            ask(
+                "client",
+                1,
+                "session/prompt",
+                sessionId="s1",
+                content=[{"type": "text", "text": "hi"}],
+            ),
+            "$.params.prompt[0].text == hi",
+        ),
+        (
+            "openoxide",
+            (),
+            ("agent", b'{"type":"text_delta","session_id":"s1","text":"a"}'),
+            ("agent", b'{"type":"text_delta","session_id":"s1","text":"b"}'),
+            "update == agent_message_chunk and $.params.update.content.text == b",
+        ),
+    ],
+)
+def test_what_a_rule_has_changed_is_matched_by_what_it_means(
+    dialect: str, opening: tuple[Said, ...], sent: Said, edited: Said, expression: str
+) -> None:
+    filters = LiveFilters(dialect)
+    matches = filters.compile(expression)
+    *before, frame, changed = frames(*opening, sent, edited)
+    for each in (*before, frame):
+        filters.add(each)
+    assert not matches(frame)
+    changed = replace(frame, data=changed.data)
+    assert matches(changed)
+    # Reading the changed one has changed nothing.
+    assert matches(replace(frame, data=changed.data))
 
 
 def test_official_traffic_is_not_followed_any_more_once_it_is_known() -> None:

@@ -19,7 +19,7 @@ import pytest
 from acp_inspector.control.client import ProxyClient, find_proxy
 from acp_inspector.control.server import LazyController
 from acp_inspector.intercept.channel import Channel
-from acp_inspector.journal import Entry, JournalEvent
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.reader import read_recording
 from tests.inspector.intercept.scene import Scene
 from tests.inspector.reconstruction import fates, what_came, what_left
@@ -95,6 +95,38 @@ def named(path: Path, name: str) -> list[dict[str, Any]]:
         for entry in entries
         if isinstance(entry, JournalEvent) and entry.name == name
     ]
+
+
+@pytest.mark.parametrize("options", [(), ("--record", "x"), ("--record", "x", "--append")])
+def test_a_breakpoint_of_a_later_observer_knows_the_dialect(
+    options: tuple[str, ...], tmp_path: Path
+) -> None:
+    path = tmp_path / "a.acp.ndjson"
+    words = [str(path) if word == "x" else word for word in options]
+    opening = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": True}}
+    ask = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": opening}
+    # Which dialect this is, only the frames before it say.
+    params = {"sessionId": "s", "mode": "architect"}
+    call = {"jsonrpc": "2.0", "id": 2, "method": "session/set_mode", "params": params}
+    if "--append" in words:
+        # An earlier connection, which was official.
+        with greeted(*words) as proxy:
+            official: dict[str, Any] = {"protocolVersion": 1, "clientCapabilities": {"fs": {}}}
+            send_line(proxy, json.dumps(ask | {"params": official}).encode())
+            read_line(proxy)
+    with greeted(*words) as proxy:
+        send_line(proxy, json.dumps(ask).encode())
+        read_line(proxy)
+        where = find_proxy(None).path
+        with ProxyClient(where) as watcher:
+            lines = (line for line in watcher.watch() if isinstance(line, Frame))
+            assert next(line for line in lines if b"readTextFile" in line.data)
+        with ProxyClient(where) as observer:
+            observer.call("break", filter="$.params.modeId == architect")
+            send_line(proxy, json.dumps(call).encode())
+            assert observer.call("held", seconds=LIMIT)["holds"]
+            observer.call("release_all")
+        assert read_line(proxy)
 
 
 # Faults.
