@@ -41,6 +41,7 @@ from acp_inspector.session.items import (
     UserMessage,
 )
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key
@@ -177,6 +178,14 @@ class ChatSession:
     def title(self) -> str:
         """The agent's own name; untrusted."""
         return self.agent.title
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that the running agent speaks; None for the published protocol."""
+        if (link := self.agent.link) is None:
+            return None
+        # Arrays need no translation.
+        return link.dialect or (BATCHES if self.spec.dialect == BATCHES else None)
 
     @property
     def name(self) -> str:

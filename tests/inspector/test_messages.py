@@ -107,6 +107,17 @@ def test_an_error_keeps_the_code_that_was_sent() -> None:
     assert decoded_row(read).summary == "-32003 not permitted"
 
 
+def test_a_conversation_keeps_the_codes_of_errors_that_were_sent() -> None:
+    talks = Conversations(open_dialect("acpex"))
+    talks.read(
+        frames(
+            ask("client", 1, "session/load", sessionId="s1", cwd="/"),
+            ("agent", {"id": 1, "error": {"code": -32001, "message": "not found"}}),
+        )
+    )
+    assert [each.code for each in talks.errors] == [-32001]
+
+
 def test_each_message_of_an_array_has_the_request_that_it_responds_to() -> None:
     exchanges = Exchanges()
     asked, noted, answered = frames(

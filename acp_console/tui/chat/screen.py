@@ -718,6 +718,7 @@ class ChatScreen(Screen[None]):
         if chat.queued:
             parts.append(f"{plural(len(chat.queued), 'prompt')} queued")
         parts.append(single_line(chat.title, 40))
+        parts += [f"dialect {chat.dialect}"] if chat.dialect else []
         conversation = chat.conversation
         shown = [each for each in chat.options if each.category in {"mode", "model"}]
         categories = [each.category for each in shown if each.current_name]

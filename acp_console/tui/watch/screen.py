@@ -34,6 +34,7 @@ from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry, JournalEvent
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import Row
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
@@ -252,10 +253,20 @@ class WatchScreen(Screen[None]):
                 how = [f"{name} {value}" for name, value in entry.data.items()]
                 self._ending = f"the agent exited: {', '.join(how)}"
 
+    def _dialect(self) -> str | None:
+        """Return the dialect that the traffic is in, or that was chosen for it."""
+        if self._panes is None:
+            return None
+        shown = self._panes[1].traffic.entries
+        chosen = BATCHES if shown.chosen_dialect == BATCHES else None
+        # Arrays need no translation, so nothing recognises them.
+        return shown.dialect or chosen
+
     def _show_status(self) -> None:
         source = self.source
         problem = self._trouble()
         parts = [self._state(), single_line(source.title, 60)]
+        parts += [f"dialect {name}"] if (name := self._dialect()) else []
         if self._client is not None and self._client.state.is_paused:
             parts.append("⏸ pausing every message")
         if self._client is not None and self._client.state.breakpoints:
@@ -266,8 +277,6 @@ class WatchScreen(Screen[None]):
             parts.append(f"{self._reading.unreadable} unreadable lines")
         if problem is not None or self._ending:
             parts.append(single_line(str(problem or self._ending), 120))
-        if self._panes is not None and (name := self._panes[1].traffic.entries.dialect):
-            parts.append(f"dialect {name}")
         header = self._header()
         if header is not None and header.about:
             parts.append(single_line(header.about, 80))

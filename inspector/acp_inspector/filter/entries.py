@@ -54,6 +54,11 @@ class EntrySequence(Protocol):
         ...
 
     @property
+    def chosen_dialect(self) -> str | None:
+        """The dialect that was chosen, or that a header names; None: it is recognised."""
+        ...
+
+    @property
     def dialect(self) -> str | None:
         """The dialect of the last connection that was read; None for the published protocol."""
         ...

@@ -226,7 +226,9 @@ class Conversations:
         if request.method == "initialize":
             return []
         if isinstance(response, ErrorResponse):
-            code, text = response.code, response.message
+            # As it was sent, whatever a dialect means by it.
+            code = response.code if exchange.code is None else exchange.code
+            text = response.message
             error = SessionError(self.cursor.n, event.frame.side, request.method, code, text)
             if talk is None:
                 self.errors.append(error)

@@ -62,6 +62,7 @@ async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: P
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "Refactoring complete!" in say(app))
         assert "read_file" in say(app)
+        assert "dialect acpex" in say(app).splitlines()[0]
 
 
 async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Path) -> None:

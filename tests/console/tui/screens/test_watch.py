@@ -64,6 +64,13 @@ async def test_a_recording_is_shown_from_its_first_frame_to_its_last() -> None:
         assert "session/prompt" in say(app)
 
 
+async def test_the_dialect_of_arrays_is_named_where_it_is_chosen() -> None:
+    path = RECORDINGS / "hello.acp.ndjson"
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path, "v2-batch")])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "dialect v2-batch" in say(app))
+
+
 async def test_a_recording_looks_as_it_should(picture: SnapshotAssertion, tmp_path: Path) -> None:
     # Not one of ours: those are made anew now and then.
     app = ConsoleApp(cwd=Path(), watch=[FileSource(recording(tmp_path))])
