@@ -10,8 +10,16 @@ from itertools import islice
 from typing import Final, TypeVar
 
 from acp_console.traffic.marks import Marks, NotesFile
-from acp_console.traffic.rows import TrafficRow, gap_before, read_row, run_row, time_of
+from acp_console.traffic.rows import (
+    MAX_PARTS,
+    TrafficRow,
+    gap_before,
+    read_row,
+    run_row,
+    time_of,
+)
 from acp_console.traffic.runs import Run, Runs
+from acp_console.wording.values import plural
 from acp_inspector.filter.compiler import Filter, compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries, fields_of_row
 from acp_inspector.filter.frames import EntryFields
@@ -70,6 +78,8 @@ class TrafficModel:
         """The filter that will apply once all rows are checked."""
         self.marks = Marks(entries, self.row_of, notes)
         self._kept: dict[int, TrafficRow] = {}
+        self._opened: set[int] = set()
+        """Rows whose messages are shown below them."""
         self.seen: dict[str, dict[str, None]] = {"method": {}, "session": {}}
         """Seen values of fields."""
 
@@ -110,12 +120,18 @@ class TrafficModel:
 
     def line_at(self, position: int) -> Run:
         """Return the positions that are one line: a run of updates, unless a filter is set."""
-        if self._scan is not None:
-            return Run(position, position + 1)
-        return self.runs.at(position)
+        whole = self._scan is None
+        line = self.runs.at(position) if whole else Run(position, position + 1)
+        # The filter may be new, and have found no row yet.
+        is_known = bool(self._opened) and not line.is_folded and 0 <= position < len(self)
+        if is_known and self.row_at(position) in self._opened:
+            return replace(line, parts=min(self.at(position).part_count, MAX_PARTS))
+        return line
 
     def line_row(self, line: Run) -> TrafficRow:
         """Return the content of a line."""
+        if line.part:
+            return self._part_row(self.at(line.begin), line)
         if not line.is_folded:
             return self.at(line.begin)
         try:
@@ -125,9 +141,32 @@ class TrafficModel:
         except (AcpError, ValueError):
             return self.at(line.begin)
 
+    @staticmethod
+    def _part_row(row: TrafficRow, line: Run) -> TrafficRow:
+        """Return the content of a line below a row: a message, or how many more there are."""
+        if line.part < line.parts or line.part == row.part_count:
+            return row.parts[line.part - 1]
+        more = plural(row.part_count - line.part + 1, "more message")
+        return TrafficRow(0, 0.0, "", "event", f"{more}: see the details")
+
+    def can_unfold(self, position: int) -> bool:
+        """Return whether a line stands for a run of updates, or for several messages."""
+        line = self.line_at(position)
+        return line.is_folded or (not line.parts and self.at(position).part_count > 0)
+
     def toggle(self, position: int) -> bool | None:
-        """Unfold or fold the run at a position; None if there is none."""
-        return self.runs.toggle(position) if self._scan is None else None
+        """Unfold or fold the run, or the messages of the frame, at a position.
+
+        Returns:
+            Whether it is unfolded; None: there is nothing to unfold.
+        """
+        line, row = self.line_at(position), self.row_at(position)
+        if not line.is_folded and not line.parts and self.can_unfold(position):
+            self._opened.add(row)
+            return True
+        self._opened.discard(row)
+        is_unfolded = self.runs.toggle(position) if self._scan is None else None
+        return False if is_unfolded is None and line.parts else is_unfolded
 
     def gap(self, position: int) -> float | None:
         """Return the seconds since the previous frame, also if the filter hides that one."""
@@ -191,6 +230,7 @@ class TrafficModel:
     def forget(self) -> None:
         """Restart: the entries were replaced."""
         self._kept.clear()
+        self._opened.clear()
         self.runs.forget()
         self.marks.forget()
         self.filter(self.wanted)

@@ -12,7 +12,7 @@ from rich.cells import cell_len, set_cell_size
 from acp_console.traffic.runs import Run
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
-from acp_console.wording.values import format_latency, format_size
+from acp_console.wording.values import format_latency, format_size, plural
 from acp_inspector.filter.entries import EntrySequence, RecordingEntries, decode_edited
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
@@ -20,7 +20,7 @@ from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.reader import BadLine, Row
 from acp_inspector.session.edits import Edit
-from acp_inspector.views.frame_row import decoded_row
+from acp_inspector.views.frame_row import FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_string
 
@@ -84,6 +84,10 @@ class TrafficRow:
     """Bytes."""
     edited_by: int = 0
     """The event that reports its last edit; 0: it was sent as it came."""
+    parts: tuple[TrafficRow, ...] = ()
+    """The first of its messages, if it holds several."""
+    part_count: int = 0
+    """How many messages it holds, if several."""
 
     @property
     def is_for_person(self) -> bool:
@@ -93,6 +97,10 @@ class TrafficRow:
     @property
     def is_fault(self) -> bool:
         return self.kind in {"error", "malformed", "unreadable"}
+
+
+MAX_PARTS: Final = 100
+"""Messages of a frame that are shown below its row, at most."""
 
 
 def time_of(entries: EntrySequence, row: int) -> float:
@@ -226,18 +234,35 @@ def _frame(entries: EntrySequence, row: int, decoded: DecodedFrame) -> TrafficRo
     latency = summary.latency
     if answer_row is not None:
         latency = time_of(entries, answer_row) - decoded.frame.time
-    return TrafficRow(
+    count, text = len(summary.parts), summary.summary
+    if count and summary.kind != "batch":
+        # The summary of an array counts its messages itself.
+        text = f"{plural(count, 'message')}: {text}"
+    return replace(
+        _message(summary),
         seq=summary.n,
         time=summary.at,
-        side=summary.side,
-        kind=summary.kind,
-        summary=summary.summary,
-        method=summary.method,
-        id=single_line(json.dumps(summary.id, ensure_ascii=False), 40) if summary.has_id else "",
-        session=summary.session,
+        summary=text,
         latency=latency,
         is_open=summary.kind == "request" and answer_row is None,
         size=summary.size,
+        parts=tuple(map(_message, summary.parts[:MAX_PARTS])),
+        part_count=count,
+    )
+
+
+def _message(row: FrameRow) -> TrafficRow:
+    """Return the row of a message: without the number, time and size that only a frame has."""
+    return TrafficRow(
+        0,
+        0.0,
+        row.side,
+        row.kind,
+        row.summary,
+        row.method,
+        id=single_line(json.dumps(row.id, ensure_ascii=False), 40) if row.has_id else "",
+        session=row.session,
+        latency=row.latency,
     )
 
 

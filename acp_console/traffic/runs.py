@@ -1,4 +1,4 @@
-"""Runs of streamed updates that a list shows as one row.
+"""Runs of streamed updates that a list shows as one row, and the lines of its rows.
 
 A run never crosses a multiple of `BLOCK` rows. So it is found by reading one block, wherever that
 is, and recordings of any size need no pass over all rows.
@@ -30,7 +30,10 @@ _Key: TypeAlias = tuple[str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Rows that are one line of the list: from `begin` to before `end`."""
+    """Rows that are one line of the list: from `begin` to before `end`.
+
+    Below the row of a frame that holds several messages there may be a line for each.
+    """
 
     begin: int
     end: int
@@ -38,6 +41,10 @@ class Run:
     """Name of the updates; empty for a row of its own."""
     size: int = 0
     """Bytes of all frames."""
+    parts: int = 0
+    """Lines of messages that follow it."""
+    part: int = 0
+    """Which of these it is, from 1; 0: it is the line of the rows."""
 
     @property
     def is_folded(self) -> bool:

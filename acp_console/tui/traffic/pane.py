@@ -446,8 +446,8 @@ class TrafficPane(Vertical):
             raise SkipAction
 
     def action_detail(self) -> None:
-        """Unfold a folded run, otherwise go to the details."""
-        if len(self._view) and self.table.line.is_folded:
+        """Unfold a run or the messages of a frame, otherwise go to the details."""
+        if len(self._view) and self._view.can_unfold(self.table.cursor):
             self.table.toggle()
             return
         self._chosen()
@@ -455,7 +455,7 @@ class TrafficPane(Vertical):
 
     def action_fold(self) -> None:
         if self.table.toggle() is None:
-            self.notify("No run of updates here to fold or unfold", severity="warning")
+            self.notify("Neither a run of updates nor several messages here", severity="warning")
 
     def action_tab(self, name: str) -> None:
         if not self.detail.open_tab(name):

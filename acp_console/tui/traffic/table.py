@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from rich.cells import set_cell_size
@@ -107,7 +107,7 @@ class FrameTable(CursorList):
         self.digits = DIGITS
         """Columns of the number."""
 
-    # Lines: a run of updates is one, if it is folded.
+    # Lines: a run of updates is one, if it is folded; each message of an unfolded frame is one.
 
     @property
     def line(self) -> Run:
@@ -119,16 +119,28 @@ class FrameTable(CursorList):
         lines: list[Run] = []
         at = position
         while 0 <= at < self._count and len(lines) < self.size.height:
-            lines.append(self._rows.line_at(at))
-            at = lines[-1].end
-        return lines
+            line = self._line_at(at)
+            lines += [line, *(replace(line, part=part + 1) for part in range(line.parts))]
+            at = line.end
+        return lines[: self.size.height]
 
-    def _before(self, position: int, count: int) -> int:
-        """Return where the line begins that is `count` lines before that of `position`."""
+    def _line_at(self, position: int) -> Run:
+        """Return the line of a position, with no more messages below it than fit."""
+        line = self._rows.line_at(position)
+        return replace(line, parts=min(line.parts, max(self.size.height - 1, 1)))
+
+    def _before(self, position: int, count: int, *, least: int = 0) -> int:
+        """Return the first row from which on `count` lines at most precede that of `position`.
+
+        It is at least `least` rows before it, if there are so many.
+        """
         at = self._rows.line_at(position).begin
-        while count > 0 and at > 0:
-            at = self._rows.line_at(at - 1).begin
-            count -= 1
+        while at > 0:
+            line = self._line_at(at - 1)
+            count -= 1 + line.parts
+            if count < 0 and least <= 0:
+                break
+            at, least = line.begin, least - 1
         return at
 
     @property
@@ -145,7 +157,9 @@ class FrameTable(CursorList):
         begin = self.line.begin
         if begin < self.top or self.size.height == 0:
             self._put_on_top(begin)
-        elif (first := self._before(begin, self.size.height - 1)) > self.top:
+        elif (
+            first := self._before(begin, self.size.height - 1 - self._line_at(begin).parts)
+        ) > self.top:
             self._put_on_top(first)
 
     def action_move(self, step: int) -> None:
@@ -154,12 +168,12 @@ class FrameTable(CursorList):
         if step == 1 and self.line.end >= self._count and self.has_focus:
             self.post_message(self.PastEnd())
         if step < 0:
-            begin = self._before(self.cursor, -step)
+            begin = self._before(self.cursor, -step, least=1)
         else:
             begin = self.line.begin
-            for _ in range(step):
-                end = self._rows.line_at(begin).end
-                begin = end if end < self._count else begin
+            while step > 0 and (line := self._line_at(begin)).end < self._count:
+                begin = line.end
+                step -= 1 + line.parts
         # The last frame of a run shows how things stood behind it.
         self.choose(self._rows.line_at(begin).last)
 
@@ -170,12 +184,12 @@ class FrameTable(CursorList):
             self.choose(lines[event.y].last)
 
     def toggle(self) -> bool | None:
-        """Unfold or fold the run under the cursor; None if there is none."""
-        begin = self._rows.runs.whole_at(self.cursor).begin if self._count else 0
+        """Unfold or fold the run, or the messages, under the cursor; None if there are none."""
+        line = self.line if self._count else Run(0, 0)
         is_unfolded = self._rows.toggle(self.cursor) if self._count else None
         if is_unfolded is not None:
             self.is_following = False
-            self.cursor = begin if is_unfolded else self._rows.line_at(begin).last
+            self.cursor = line.begin if is_unfolded else self._rows.line_at(self.cursor).last
             self.lay_out()
             self.reveal()
             self.redraw()
@@ -274,14 +288,15 @@ class FrameTable(CursorList):
         self.is_following = False
         if self._count:
             event.prevent_default().stop()
-            self._put_on_top(self._before(self.top, WHEEL_LINES))
+            self._put_on_top(self._before(self.top, WHEEL_LINES, least=1))
         self.post_message(self.Moved(self, self.cursor))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         lines = self._lines_from(self.top)
         if lines:
             event.prevent_default().stop()
-            self._put_on_top(lines[min(WHEEL_LINES, len(lines) - 1)].begin)
+            line = lines[min(WHEEL_LINES, len(lines) - 1)]
+            self._put_on_top(line.end if line.part else line.begin)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
@@ -304,8 +319,8 @@ class FrameTable(CursorList):
         if y >= len(lines):
             return Strip.blank(width, self.rich_style)
         line, facts = lines[y]
-        is_chosen = line.begin <= self.cursor < line.end
-        key = (line.begin, line.end, is_chosen, hash(facts))
+        is_chosen = line.begin <= self.cursor < line.end and not line.part
+        key = (line.begin, line.end, line.part, line.parts, is_chosen, hash(facts))
         strip = self.drawn.get(key)
         if strip is None:
             strip = self.drawn[key] = self._draw(line, width, is_chosen=is_chosen)
@@ -314,7 +329,9 @@ class FrameTable(CursorList):
     def _draw(self, line: Run, width: int, *, is_chosen: bool) -> Strip:
         row = self._rows.line_row(line)
         self._has_open |= row.is_open
-        gap, delta = self._rows.gap(line.begin), self._rows.delta(line.begin)
+        gap, delta = (
+            (None, 0.0) if line.part else (self._rows.gap(line.begin), self._rows.delta(line.begin))
+        )
         text = row_text(row, width, self.digits, gap=gap, delta=delta)
         is_beside = row.kind in {"stderr", "event", "header", "end", "large"}
         name = "fault" if row.is_fault else "beside" if is_beside else row.side
@@ -322,12 +339,13 @@ class FrameTable(CursorList):
         if is_chosen:
             style += self.get_component_rich_style("frame-table--cursor")
         style = Style.combine([self.rich_style, style])
-        letter = self._rows.finding_of(line)
+        letter = "" if line.part else self._rows.finding_of(line)
         letter_style = style
         if letter:
             letter_style += foreground_style(self, f"frame-table--{FINDINGS[letter.upper()]}")
             letter_style += Style(bold=letter.isupper())
-        mark = MARK if self._rows.is_marked(line.begin, line.end - line.begin) else " "
+        is_marked = self._rows.is_marked(line.begin, line.end - line.begin)
+        mark = MARK if is_marked and not line.part else " "
         segments = [
             Segment(mark, style),
             Segment(letter or " ", letter_style),
@@ -341,5 +359,8 @@ class FrameTable(CursorList):
         self._seen = None
         height = self.size.height
         # A line is scrolled to by its first row, also the first one of the last screen.
-        end = self._before(self._count - 1, height - 1) if self._count and height else 0
+        end = 0
+        if self._count and height:
+            last = self._count - 1
+            end = self._before(last, height - 1 - self._line_at(last).parts)
         self.virtual_size = Size(self.width, max(end + height, min(self._count, 1)))

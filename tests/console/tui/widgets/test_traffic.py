@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 from textual.app import App, ComposeResult
 from textual.binding import Binding, BindingType
-from textual.events import MouseScrollDown
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
 from acp_console.tui import outside
@@ -557,3 +557,87 @@ async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.Mon
             await until(pilot, lambda: chosen(app) == 47)
             await pilot.press("end", "v", "escape")
         assert "\u202e" not in say(app)
+
+
+def _two(first: int) -> list[dict[str, object]]:
+    params = {"sessionId": f"s{first}"}
+    return [{"jsonrpc": "2.0", "id": n, "method": "x/y", "params": params} for n in (first, 99)]
+
+
+ARRAYS = entries(
+    ("client", {"id": 1, "method": "session/list", "params": {}}),
+    ("client", json.dumps([*_two(2), {"jsonrpc": "2.0", "method": "x/z"}]).encode()),
+    ("agent", json.dumps([{"jsonrpc": "2.0", "id": 2, "result": {"sessionId": "s2"}}]).encode()),
+    *[("client", json.dumps(_two(n) * 30).encode()) for n in range(3, 9)],
+)
+
+
+class ArrayApp(App[None]):
+    """An app with arrays of messages."""
+
+    def compose(self) -> ComposeResult:
+        yield TrafficPane()
+
+    def on_mount(self) -> None:
+        self.pane = self.query_one(TrafficPane)
+        self.pane.extend(ARRAYS)
+        self.pane.table.focus()
+
+
+def drawn(app: ArrayApp) -> list[str]:
+    """Return the lines of the table: number, arrow and latency of each."""
+    table = app.pane.table
+    lines = [table.render_line(y).text for y in range(table.size.height)]
+    return [re.sub(r"[─┄\s]+", " ", line).strip() for line in lines if line.strip()]
+
+
+async def test_an_array_unfolds_into_its_messages() -> None:
+    app = ArrayApp()
+    async with app.run_test(size=(100, 50)) as pilot:
+        await pilot.press("home", "down", "enter")
+        await until(pilot, lambda: len(drawn(app)) == 12)
+        assert drawn(app)[1:6] == [
+            "2 0.200 3 messages: x/y, x/y, x/z ▶ 192 B",
+            "● x/y ▶",
+            "● x/y ▶",
+            "x/z ▶",
+            "3 0.300 ◀ 1 message: x/y 60 B",
+        ]
+        assert app.pane.table.cursor == 1
+        await pilot.press("down")
+        assert app.pane.table.cursor == 2
+        await pilot.press("space")
+        await until(pilot, lambda: len(drawn(app)) == 13)
+        assert drawn(app)[6] == "◀ x/y result sessionId s2 ○ 100 ms"
+        await pilot.click("#frames", offset=(5, 3))
+        assert app.pane.table.cursor == 1
+        await pilot.press("space")
+        await until(pilot, lambda: len(drawn(app)) == 10)
+        await type_filter(pilot, "method == x/z")
+        await until(pilot, lambda: len(drawn(app)) == 1)
+        await pilot.press("space")
+        await until(pilot, lambda: len(drawn(app)) == 4)
+
+
+async def test_a_long_array_unfolds_as_far_as_the_list_reaches() -> None:
+    app = ArrayApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.press("home", *["down"] * 3, *["space", "down"] * 6)
+        table = app.pane.table
+        height = table.size.height
+        await until(pilot, lambda: table.cursor == 8 and len(drawn(app)) == height)
+        more = 60 - height + 2
+        assert drawn(app)[0].startswith("9 0.900 60 messages")
+        assert drawn(app)[1:] == ["● x/y ▶"] * (height - 2) + [
+            f"· {more} more messages: see the details"
+        ]
+        await pilot.press("up")
+        await until(pilot, lambda: drawn(app)[0].startswith("8 0.800"))
+        for number in (7, 6, 5, 4):
+            await pilot._post_mouse_events([MouseScrollUp], "#frames")  # pyright: ignore[reportPrivateUsage] - the wheel
+            await until(pilot, lambda number=number: drawn(app)[0].startswith(f"{number} "))
+        for number in (5, 6, 7, 8, 9):
+            await pilot._post_mouse_events([MouseScrollDown], "#frames")  # pyright: ignore[reportPrivateUsage] - the wheel
+            await until(pilot, lambda number=number: drawn(app)[0].startswith(f"{number} "))
+        await pilot.press("pageup", "pagedown", "home")
+        await until(pilot, lambda: drawn(app)[0].startswith("1 "))

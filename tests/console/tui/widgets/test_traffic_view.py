@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 
@@ -112,3 +113,29 @@ def test_a_question_that_was_answered_waits_no_more() -> None:
     assert view.row(0).is_open
     heard.extend(TALK[3:])
     assert not view.row(0).is_open
+
+
+def test_a_frame_with_several_blocks_unfolds_into_its_messages() -> None:
+    """In a run, the run unfolds first, and folds with its messages."""
+    blocks = [[{"type": "text", "text": text} for text in each] for each in (["0"], ["1", "2"])]
+    chunks = [
+        ("agent", {"method": "session/update", "params": {"sessionId": "s1", "content": each}})
+        for each in blocks
+    ]
+    view = TrafficModel(EntryList(entries(*chunks), dialect="continuum"))
+
+    def lines() -> list[tuple[int, int, int]]:
+        found = [view.line_at(0), view.line_at(1)]
+        return [(each.begin, each.end, each.parts) for each in found]
+
+    assert lines() == [(0, 2, 0)] * 2
+    assert view.toggle(1) is True
+    assert lines() == [(0, 1, 0), (1, 2, 0)]
+    assert view.row(1).summary == '2 messages: agent_message_chunk "1"'
+    assert view.toggle(1) is True
+    assert lines() == [(0, 1, 0), (1, 2, 2)]
+    texts = [view.line_row(replace(view.line_at(1), part=part)).summary for part in (1, 2)]
+    assert texts == ['agent_message_chunk "1"', 'agent_message_chunk "2"']
+    assert not view.can_unfold(1)
+    assert view.toggle(1) is False
+    assert lines() == [(0, 2, 0)] * 2
