@@ -14,6 +14,7 @@ import anyio
 from acp_console.chat.connection import AgentConnection
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PermissionPrompt
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json, Notification, Request
 
@@ -361,7 +362,41 @@ def _of_dialects() -> dict[str, RecordingRecipe]:
             client=f"{name}_client.py",
             breaches=breaches,
         )
-    return found
+    return found | _of_arrays()
+
+
+def _of_arrays() -> dict[str, RecordingRecipe]:
+    """Return the recordings of `v2-batch`, in which each side sends arrays of messages."""
+    return {
+        "dialects/v2-batch": RecordingRecipe(
+            "our client and a scripted agent of ours, which sends a question and updates in arrays",
+            _greet,
+            files={},
+            newest=2,
+            dialect=BATCHES,
+            options=("--script", f"{PEERS}/batch_tour_script.py"),
+        ),
+        "dialects/v2-batch-agent": RecordingRecipe(
+            "our client with an agent that knows the page about batches only",
+            _greet,
+            files={},
+            newest=2,
+            dialect=BATCHES,
+            agent="batch_agent.py",
+        ),
+        "dialects/v2-batch-client": RecordingRecipe(
+            "our agent with a client that knows the page about batches only, and sends arrays",
+            _greet,
+            files={},
+            newest=2,
+            dialect=BATCHES,
+            client="batch_client.py",
+            breaches=(
+                *("not-json", "not-an-object", "wrong-jsonrpc-version"),
+                *("unprefixed-method", "empty-batch"),
+            ),
+        ),
+    }
 
 
 EDIT: Final = "edit notes.md: milk => bread"

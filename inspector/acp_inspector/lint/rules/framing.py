@@ -331,9 +331,11 @@ def _is_log_text(context: Context) -> bool:
 
 @rule.error(9, "must", "sender", on.INVALID, on.BATCHES, case="frames.objects")
 @details(source="schema; v1/transports.mdx", since="2026-11", exercised_by=on.EVERY_FRAME)
-@fix("Send each message as an object on a line of its own.")
+@fix("Send each message as an object; the published versions have one on each line.")
 def not_an_object(context: Context) -> CheckResult:
-    """Top-level JSON value is an object. Arrays (batches) do not exist in any version any more."""
+    """Top-level JSON value is an object. Arrays (batches) exist in no published version, only in
+    the draft that `--dialect v2-batch` names, where each of their values is an object.
+    """
     if context.kind == "batch":
         if is_piece(context):
             return OK
@@ -348,7 +350,8 @@ def not_an_object(context: Context) -> CheckResult:
         if context.frame.data.lstrip(BOM).lstrip()[:1] == b"{":
             return OK
         text = single_line(context.frame.data.decode(errors="replace"), 60)
-        return context.problem(f"the line is not an object: {text}")
+        what = "an entry of the array" if context.state.is_in_batch else "the line"
+        return context.problem(f"{what} is not an object: {text}")
     return OK
 
 

@@ -25,6 +25,7 @@ from acp_inspector.lint.rules.errors import OTHER_REASONS
 from acp_inspector.lint.rules.sessions import Endings
 from acp_inspector.lint.rules.v2_turn_state import Echo, Foreground, foreground, foregrounds_of
 from acp_inspector.lint.state import LintState, SentRequest
+from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import INVALID_PARAMS, REQUEST_CANCELLED, Json
 from acp_protocol.schema.newer import feature_of_value
@@ -324,6 +325,7 @@ def held_prompt_unanswered(ending: EndContext) -> CheckResult:
 
 
 @rule.error(431, "schema", "agent", on.result("session/prompt"))
+@details(unlike=(BATCHES,))
 @fix("Name the user message's id in the result.")
 @checked_by(schema, at="messageId")
 def prompt_result_without_id() -> None:

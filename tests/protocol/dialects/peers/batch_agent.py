@@ -56,7 +56,7 @@ class Agent:
         match method:
             case "initialize":
                 info = {"name": "batch-agent", "version": "1.0.0"}
-                capabilities: Any = {"session": {"list": {}}}
+                capabilities: Any = {"session": {}}
                 return {"protocolVersion": 2, "info": info, "capabilities": capabilities}
             case "session/new":
                 return {"sessionId": SESSION}
