@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -24,6 +25,20 @@ from tests.warm import WARM
 LIMIT = 60
 """Seconds after which a talk counts as hung."""
 PEERS = Path(__file__).parent.parent / "protocol/dialects/peers"
+OTHER_CLIENT = """
+[[ignore]]
+path = "$.params.clientCapabilities.elicitation"
+reason = "the client of the recording shows forms"
+
+[[ignore]]
+path = "$.params.clientCapabilities.terminal"
+reason = "the client of the recording may run nothing"
+
+[[ignore]]
+path = "$.params.clientCapabilities._meta.acpex.terminal"
+reason = "the same, in ACPex's own terms"
+"""
+RECORDINGS = Path(__file__).parents[2] / "recordings/dialects"
 CONSOLE = (*WARM, "-m", "acp_console")
 AGENT = (*WARM, "-m", "acp_agent")
 
@@ -163,3 +178,35 @@ def test_a_client_of_a_dialect_cannot_tell_the_recording_from_the_agent(
     assert run_pair(recorder(path, *options), client, tmp_path) == (0, 0)
     assert run_pair(player(path, report), client, tmp_path) == (0, 0)
     assert verdict(report)["passed"], verdict(report)
+
+
+@pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide", "v2-batch"])
+def test_a_client_of_a_dialect_meets_our_recording_of_it_in_another_directory(
+    name: str, tmp_path: Path
+) -> None:
+    report = tmp_path / "verdict.json"
+    script = f"{name.removeprefix('v2-')}_client.py"
+    client = (sys.executable, str(PEERS / script), str(tmp_path))
+    path = RECORDINGS / f"{name}-client.acp.ndjson"
+    assert run_pair(player(path, report), client, tmp_path) == (0, 0)
+    assert verdict(report)["passed"], verdict(report)
+
+
+@pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide", "v2-batch"])
+def test_our_client_does_in_each_dialect_what_is_recorded(name: str, tmp_path: Path) -> None:
+    """With our agent, and with one that knows only the document of the dialect."""
+    prompts = {"": "hello" if name == "v2-batch" else "/tour", "-agent": "hello"}
+    for peer, prompt in prompts.items():
+        path = tmp_path / f"{name}{peer}.acp.ndjson"
+        shutil.copy(RECORDINGS / path.name, path)
+        (tmp_path / f"{name}{peer}.expect.toml").write_text(OTHER_CLIENT)
+        words = ("--allow", "all", "--dialect", name, prompt, "--", "{agent}")
+        done = subprocess.run(
+            [*CONSOLE, "test", "client", "--trust", str(path), "--", *CONSOLE, "exec", *words],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
