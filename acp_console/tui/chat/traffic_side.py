@@ -48,8 +48,11 @@ class TrafficSide:
         # It takes time to import, and many chats do without.
         from acp_console.tui.inspector_pane import ChatInspection
         from acp_console.tui.talk_pane import TalkPane
+        from acp_inspector.filter.entries import EntryList
 
-        pane = ChatInspection(now=self._chat.now, notes=self._notes, id="inspection")
+        # As the header of its recording names it.
+        entries = EntryList(dialect=self._chat.spec.dialect)
+        pane = ChatInspection(entries, now=self._chat.now, notes=self._notes, id="inspection")
         rewound = TalkPane(pane, can_focus=False, id="rewound")
         rewound.display = False
         await self._screen.query_one("#panes").mount(pane)

@@ -5,11 +5,13 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
 
+from acp_console.cli.reading import annotate
 from acp_console.traffic.analysis import (
     ROWS_PER_CHECK,
     SLICE_S,
@@ -18,10 +20,16 @@ from acp_console.traffic.analysis import (
     Query,
 )
 from acp_console.tui.analysis.tab import progress_text
+from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, EntrySequence, RecordingEntries
+from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent
+from acp_inspector.lint.engine import lint
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.writer import RecordingWriter
 from acp_inspector.session.items import TextItem
+from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.session_model import SessionModel
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.analysis_app import talk
@@ -390,3 +398,55 @@ def test_what_is_found_out_is_noted_by_frame() -> None:
     assert "".join(known.annotations.mark(n) or "." for n in range(1, 11)) == "WW....E..I"
     assert [known.annotations.notes(each).turn for each in talk()[4:7]] == [1, 1, 1]
     known.close()
+
+
+DIALECTS = sorted((HELLO.parent / "dialects").glob("*.acp.ndjson"))
+FINDING = compile_filter("finding")
+
+
+def rules_by_frame(known: Annotations, frames: Iterable[int]) -> dict[int, list[str]]:
+    return {n: found for n in frames if (found := known.rules(n))}
+
+
+@pytest.mark.parametrize("way", ["as its header says", "recognised", "none"])
+@pytest.mark.parametrize("path", DIALECTS, ids=lambda path: path.name.partition(".")[0])
+def test_tables_filters_and_screens_have_the_findings_of_lint(
+    path: Path, way: str, tmp_path: Path
+) -> None:
+    """Live and in a recording, in the dialect that is named, recognised, or in none."""
+    recording, copy = read_recording(path), tmp_path / "copy.acp.ndjson"
+    dialect = "none" if way == "none" else None
+    header = recording.header
+    if way == "recognised":
+        header = replace(header, dialect=None)
+    writer = RecordingWriter(copy, header)
+    writer.write(recording.entries)
+    writer.close()
+    frames = [each.seq for each in recording.frames]
+    report = lint([header, *recording.entries], dialect=dialect)
+    broken: dict[int, set[str]] = {}
+    for each in report.findings:
+        broken.setdefault(each.frames[-1], set()).add(each.rule.name)
+    expected = {n: sorted(names) for n, names in sorted(broken.items())}
+    assert bool(expected) == (
+        way == "none" or ("-client" in path.name and "openoxide" not in path.name)
+    )
+
+    table = annotate(copy, FINDING, dialect=dialect)
+    assert rules_by_frame(table, frames) == expected
+    with RecordingEntries(copy, dialect).index_all() as rows:
+        matching = list(FilterSearch(rows, FINDING, table.notes).find_all())
+        assert [rows[row] for row in matching] == [
+            each for each in recording.frames if each.seq in expected
+        ]
+        shown = AnalysisFolds(
+            lambda: RecordingEntries(copy), dialect=rows.chosen_dialect, header=rows.header
+        )
+    said = EntryList(recording.entries, dialect=dialect or header.dialect)
+    live = AnalysisFolds(lambda: said, is_over=lambda: True, dialect=said.chosen_dialect)
+    for folds in (shown, live):
+        folds.linter.start()
+        until(folds.linter, lambda folds=folds: folds.linter.progress.is_finished)
+        assert rules_by_frame(folds.annotations, frames) == expected
+        assert folds.annotations.finding_counts == report.counts
+        folds.close()

@@ -131,3 +131,15 @@ async def test_escape_in_the_traffic_does_not_cancel_the_turn(
         cancel = next(n for n, raw in enumerate(sent) if b"session/cancel" in raw)
         response = next(n for n, raw in enumerate(sent) if b'"cancelled"' in raw)
         assert cancel < response
+
+
+async def test_the_traffic_is_read_in_the_dialect_of_the_agent(workplace: Path) -> None:
+    """Arrays of messages are no dialect that could be recognised."""
+    agent = DEMO_AGENT.with_protocol(2, "v2-batch")
+    app = ConsoleApp(agent=agent, start="chat", cwd=workplace, timing=AT_ONCE)
+    async with app.run_test(size=(200, 50)) as pilot:
+        await until(pilot, lambda: "● ready" in say(app))
+        await pilot.press("f2")
+        await until(pilot, lambda: "session/new result" in say(app))
+        entries = chat_of(app).traffic.pane.traffic.entries
+        assert entries.chosen_dialect == "v2-batch"
