@@ -140,9 +140,10 @@ def _markdown(header: Header, found: Iterable[Entry], edits: Edits) -> Iterator[
 
 def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
     if isinstance(entries, RecordingEntries):
-        with RecordingEntries(entries.path).index_all() as recording:
+        with RecordingEntries(entries.path, entries.chosen_dialect).index_all() as recording:
             # The frames that show the dialect may be left out.
-            dialect = recording.header.dialect or entries.dialect
+            recording.translated(0, max(rows, default=-1) + 1)
+            dialect = recording.header.dialect or recording.dialect
             _put(_entries(recording, rows), replace(recording.header, dialect=dialect), path)
     else:
         about = "saved from the Traffic screen"

@@ -16,9 +16,10 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
-from acp_inspector.filter.entries import EntryList, RecordingEntries
+from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.reader import read_header
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Call
 from tests.console.tui.conftest import entries, notices, say, until, update
@@ -253,3 +254,21 @@ def test_a_recording_is_saved_whole_as_it_is(tmp_path: Path) -> None:
         save_rows(recording, range(len(recording)), second, redacts=False)
     with RecordingEntries(second).index_all() as saved:
         assert saved[:3] == TALK
+
+
+@pytest.mark.parametrize("is_live", [True, False])
+def test_rows_of_a_dialect_are_saved_by_their_meaning(tmp_path: Path, is_live: bool) -> None:
+    """Also rows of which no one shows the dialect; a recording of them names it."""
+    path = Path(__file__).parents[4] / "recordings/dialects/continuum-client.acp.ndjson"
+    with RecordingEntries(path).index_all() as recording:
+        said = EntryList(row for row in recording if isinstance(row, ENTRY_TYPES))
+        source = said if is_live else recording
+        rows = [row for row in range(len(source)) if isinstance(source[row], Frame)][9:12]
+        for format_ in get_args(SaveFormat):
+            save_rows(source, rows, tmp_path / format_, redacts=False, format_=format_)
+    prompt = "Explain the architecture of this project"
+    assert f'"{prompt}"' in (tmp_path / "text").read_text()
+    (first, *_) = map(json.loads, (tmp_path / "JSON lines").read_text().splitlines())
+    assert (first["method"], first["summary"]) == ("session/prompt", f'"{prompt}"')
+    assert prompt in (tmp_path / "Markdown").read_text()
+    assert read_header(tmp_path / "recording").dialect == "continuum"
