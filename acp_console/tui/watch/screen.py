@@ -294,7 +294,8 @@ class WatchScreen(Screen[None]):
         return next((problem for problem in found if problem is not None), None)
 
     def _header(self) -> Header | None:
-        shown = self._recording or self._reading
+        # A recording that no row was read of is empty, and false.
+        shown = self._reading if self._recording is None else self._recording
         return None if shown is None else shown.header
 
     def _now(self) -> float | None:

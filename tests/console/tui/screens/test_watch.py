@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,7 @@ from acp_console.tui.help import HelpScreen
 from acp_console.tui.watch.screen import WatchScreen
 from acp_inspector.control.client import RunningProxy, find_proxy
 from acp_inspector.filter.entries import RecordingEntries
+from acp_inspector.recording.format import Header, encode_header
 from acp_protocol.jsonrpc import encode_notification
 from tests.console.tui.analysis_app import recording
 from tests.console.tui.conftest import say, settled, until
@@ -69,6 +71,30 @@ async def test_the_dialect_of_arrays_is_named_where_it_is_chosen() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(path, "v2-batch")])
     async with app.run_test(size=(110, 36)) as pilot:
         await until(pilot, lambda: "dialect v2-batch" in say(app))
+
+
+@pytest.mark.parametrize(
+    ("dialect", "prompt"), [(None, "Refactor this function"), ("none", "[nothing]")]
+)
+async def test_a_recording_is_read_in_the_dialect_that_is_chosen(
+    dialect: str | None, prompt: str
+) -> None:
+    path = RECORDINGS / "dialects/acpex-client.acp.ndjson"
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path, dialect)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: f'session/prompt "{prompt}"' in say(app))
+        await until(pilot, lambda: re.search(r"\d findings", say(app)))
+        assert ("dialect acpex" in say(app).splitlines()[0]) is (dialect is None)
+        assert ("2 findings" in say(app)) is (dialect is None)
+
+
+async def test_the_header_of_a_recording_without_entries_is_shown(tmp_path: Path) -> None:
+    path = tmp_path / "empty.acp.ndjson"
+    path.write_bytes(encode_header(Header("", "", "", command=["some-agent", "--fast"])))
+    app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
+    async with app.run_test(size=(110, 36)) as pilot:
+        await until(pilot, lambda: "No traffic yet" in say(app))
+        assert "some-agent --fast" in say(app)
 
 
 async def test_a_recording_looks_as_it_should(picture: SnapshotAssertion, tmp_path: Path) -> None:
