@@ -34,7 +34,7 @@ from acp_console.wording.frames import (
     ShownRow,
     edited_row,
     frame_cell,
-    messages_json,
+    meaning_json,
     other_row,
     part_cell,
 )
@@ -205,7 +205,7 @@ def _print_frames(
     elif format_ == "json":
         for _, row_of in found if follow else _sent(file, found, dialect):
             row = row_of()
-            whole = {} if names else messages_json(row)
+            whole = {} if names else meaning_json(row)
             print_json({name: _value(name, row, known) for name in names or FIELDS} | whole)
     else:
         rows = (row_of() for _, row_of in (found if follow else _sent(file, found, dialect)))

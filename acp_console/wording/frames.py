@@ -101,15 +101,16 @@ def part_cell(name: str, part: FrameRow) -> str:
 
 
 def frame_json(row: ShownRow) -> dict[str, Json]:
-    return {name: value(row) for name, value in FIELDS.items()} | messages_json(row)
+    return {name: value(row) for name, value in FIELDS.items()} | meaning_json(row)
 
 
-def messages_json(row: ShownRow) -> dict[str, Json]:
-    """Return the member with the messages of a frame that holds several; none for others."""
-    if not isinstance(row, FrameRow) or not row.parts:
+def meaning_json(row: ShownRow) -> dict[str, Json]:
+    """Return the members for a frame in a dialect, and for one with several messages."""
+    if not isinstance(row, FrameRow):
         return {}
     parts = [{name: FIELDS[name](part) for name in PART_FIELDS} for part in row.parts]
-    return {"messages": parts}
+    dialect: dict[str, Json] = {"dialect": row.dialect} if row.dialect else {}
+    return dialect | ({"messages": parts} if parts else {})
 
 
 def table_lines(rows: Iterable[ShownRow]) -> Iterator[str]:

@@ -71,11 +71,16 @@ def is_array(raw: bytes) -> bool:
 class DecodedFrame:
     """A frame and its content, or one message of it; parsed once, when a property needs it."""
 
-    __slots__ = ("_meaning", "_message", "_parts", "_value", "frame", "request", "request_frame")
+    __slots__ = (
+        *("_meaning", "_message", "_parts", "_value"),
+        *("dialect", "frame", "request", "request_frame"),
+    )
 
     def __init__(self, frame: Frame, message: Message | None = None) -> None:
         """Decode `frame`; `message` is its message, if the caller has parsed it already."""
         self.frame = frame
+        self.dialect: str | None = None
+        """The name of the dialect in which it was read; None for the published protocol."""
         self.request: Request | None = None
         """The request that it responds to, once `Exchanges.pair` has found it."""
         self.request_frame: Frame | None = None
@@ -240,8 +245,9 @@ class DecodedFrame:
         for each in {part, self} if part.meaning is self.meaning else {part}:
             each.request, each.request_frame = request, frame
 
-    def translate(self, lines: tuple[bytes, ...]) -> None:
+    def translate(self, lines: tuple[bytes, ...], dialect: str) -> None:
         """Set its parts to the messages of `lines`, which a dialect has made of the frame."""
+        self.dialect = dialect
         raw = self.frame.data
         if lines == (raw,):
             return
@@ -349,7 +355,7 @@ class Decoder:
         assert self._dialect is not None
         if self._rereads:
             self._before[frame.side] = self._dialect.copy(), decoded
-        decoded.translate(self._dialect.read(frame.data, frame.side).forward)
+        decoded.translate(self._dialect.read(frame.data, frame.side).forward, self._dialect.name)
         return decoded
 
     def reread(self, frame: Frame) -> DecodedFrame | None:
@@ -361,7 +367,7 @@ class Decoder:
             return None
         dialect, original = self._before[frame.side]
         decoded = DecodedFrame(frame)
-        decoded.translate(dialect.copy().read(frame.data, frame.side).forward)
+        decoded.translate(dialect.copy().read(frame.data, frame.side).forward, dialect.name)
         known = {id_key(each.id): each for each in original.parts if each.request is not None}
         for part in decoded.parts:
             same = known.get(id_key(part.id))

@@ -69,8 +69,8 @@ class Meanings:
 
     def __init__(self, dialect: str | None = None, directory: str | None = None) -> None:
         self.decoder = Decoder(dialect, directory)
-        self.lines: dict[int, tuple[bytes, ...]] = {}
-        """By row: its messages in the published protocol."""
+        self.lines: dict[int, tuple[tuple[bytes, ...], str]] = {}
+        """By row: its messages in the published protocol, and the dialect that it is in."""
         self.pairing = RowPairs()
         """Pairs these rows, by what they mean."""
 
@@ -83,8 +83,8 @@ class Meanings:
             # Exchanges know frames by their number.
             decoded = self.decoder.decode(replace(entry, seq=row))
             self.pairing.add(decoded)
-            if self.decoder.dialect is not None:
-                self.lines[row] = tuple(each.raw for each in decoded.messages)
+            if decoded.dialect is not None:
+                self.lines[row] = tuple(each.raw for each in decoded.messages), decoded.dialect
 
     def translated(self, first: int, end: int) -> list[int]:
         """Return the rows from `first` to before `end` that are in a dialect."""
@@ -92,8 +92,8 @@ class Meanings:
 
     def decoded(self, row: int, frame: Frame) -> DecodedFrame:
         decoded = DecodedFrame(frame)
-        if (lines := self.lines.get(row)) is not None:
-            decoded.translate(lines)
+        if (meaning := self.lines.get(row)) is not None:
+            decoded.translate(*meaning)
         return decoded
 
 

@@ -49,6 +49,8 @@ class FrameRow:
     summary: str
     parts: tuple[FrameRow, ...] = ()
     """The rows of its messages, if it is an array or means several."""
+    dialect: str | None = None
+    """The dialect that it is in; None for the published protocol."""
 
 
 def decoded_row(decoded: DecodedFrame) -> FrameRow:
@@ -68,6 +70,7 @@ def decoded_row(decoded: DecodedFrame) -> FrameRow:
         size=len(frame.data),
         summary=single_line(_summary(decoded, method), SUMMARY_WIDTH),
         parts=tuple(map(decoded_row, decoded.parts)) if decoded.has_parts else (),
+        dialect=decoded.dialect,
     )
 
 

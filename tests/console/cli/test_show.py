@@ -408,4 +408,13 @@ def test_a_recording_is_read_in_the_dialect_that_is_named(call: Call, tmp_path: 
     wanted = ("show", "--count", "--filter", "update == agent_message_chunk", str(path))
     assert call(*wanted).out == "2\n"
     assert call(*wanted, "--dialect", "none").out == "1\n"
+    for options in (
+        [],
+        ["--filter", "update == agent_message_chunk"],
+        ["--filter", "text ~ Hello"],
+    ):
+        lines = call("show", "--json", *options, str(path)).out.splitlines()
+        assert {json.loads(each)["dialect"] for each in lines} == {"continuum"}
+    (line, _) = call("show", "--json", "--dialect", "none", str(path)).out.splitlines()
+    assert "dialect" not in json.loads(line)
     assert json.loads(call("stats", "--json", str(path)).out)["dialect"] == "continuum"
