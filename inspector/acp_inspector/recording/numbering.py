@@ -205,7 +205,7 @@ class _Cutter:
         if begun.framing != "lines":
             self.framer = AutoFramer(limit, begun.framing)
             if not self._is_lost:
-                self.framer.split(bytes(self.rest()))
+                self.framer.split(bytes(self._line()))
 
     def split(self, framer: AutoFramer, data: bytes) -> list[WireFrame]:
         """Return the frames that end in a chunk, while the stream is not known to be lines."""

@@ -428,9 +428,10 @@ def test_tables_filters_and_screens_have_the_findings_of_lint(
     for each in report.findings:
         broken.setdefault(each.frames[-1], set()).add(each.rule.name)
     expected = {n: sorted(names) for n, names in sorted(broken.items())}
-    assert bool(expected) == (
-        way == "none" or ("-client" in path.name and "openoxide" not in path.name)
-    )
+    # Arrays are never taken for a dialect by themselves.
+    is_unknown = way == "none" or (way == "recognised" and "v2-batch" in path.name)
+    breaks_rules = "-client" in path.name and "openoxide" not in path.name
+    assert bool(expected) == (is_unknown or breaks_rules)
 
     table = annotate(copy, FINDING, dialect=dialect)
     assert rules_by_frame(table, frames) == expected

@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.proxy.recorder import Recorder
+from acp_inspector.recording.encoder import EntryBatch
 from acp_inspector.recording.format import Header, encode_header
-from acp_inspector.recording.numbering import Stream
+from acp_inspector.recording.numbering import Numbering, Stream
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.recovery import recover
 from acp_inspector.recording.rotation import RotatingWriter, RotationLimits
@@ -112,6 +113,33 @@ def test_what_was_written_and_what_the_spool_has_is_everything(
     last = written[-1].seq if written else 0
     assert content([*written, *(each for each in kept if each.seq > last)]) == content(sink.entries)
     assert not warnings
+
+
+@settings(deadline=None)
+@given(NOTES, st.integers(0, 40))
+def test_a_numbering_goes_on_where_another_one_stands(
+    notes: list[tuple[str, bytes]], stop_at: int
+) -> None:
+    """As the notes of a second file of a spool do."""
+    alone, first = Numbering(0), Numbering(0)
+    number(alone, notes)
+    number(first, notes[:stop_at])
+    second = Numbering(first.number, first.unfinished)
+    number(second, notes[stop_at:])
+    found = [*EntryBatch(first.take()), *EntryBatch(second.finish(0))]
+    assert content(found) == content(EntryBatch(alone.finish(0)))
+
+
+def number(numbering: Numbering, notes: list[tuple[str, bytes]]) -> None:
+    for kind, data in notes:
+        if kind == "client":
+            numbering.chunk(0, "client", data)
+        elif kind == "framed":
+            numbering.frame(0, "agent", WireFrame(b"\nContent-Length: 9\n\n", data, b""))
+        elif kind == "event":
+            numbering.event(0, "mark", {})
+        else:
+            numbering.chunk(0, "agent", data)
 
 
 def test_a_spool_without_room_warns_once_and_goes_on_in_the_next_file(
