@@ -22,12 +22,13 @@ for _name in dir(anyio):
     # fail to read a source while another one is read (gh-106905), as hypothesis does amid a test.
     getattr(anyio, _name)
 
-# A shell starts what runs in the background with SIGINT ignored, nohup with SIGHUP ignored, and
-# our children would inherit that.
+# A shell starts what runs in the background with SIGINT and SIGQUIT ignored, nohup with SIGHUP
+# ignored, and our children would inherit that.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
-    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+for _number in (signal.SIGQUIT, signal.SIGHUP):
+    if signal.getsignal(_number) is signal.SIG_IGN:
+        signal.signal(_number, signal.SIG_DFL)
 
 # Else each worker and each child compiles all modules again.
 sys.dont_write_bytecode = False
