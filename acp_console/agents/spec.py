@@ -66,7 +66,7 @@ def shell_line(command: Sequence[str], env: Mapping[str, str]) -> str:
 
 
 HIDDEN: Final = "…"
-"""Stands for a secret in an error."""
+"""Replaces a secret in an error."""
 MIN_HIDDEN: Final = 6
 """Characters of a secret that is looked for; a shorter one may be a word."""
 
@@ -89,7 +89,7 @@ class Login:
 
     @property
     def values(self) -> list[str]:
-        """The token, or the texts of the data, as far as they can be told from words."""
+        """The token, or the texts of the data, as far as they differ from words."""
         secret = self.secret or ""
         try:
             data = as_object(json.loads(secret))
@@ -119,7 +119,7 @@ class AgentSpec:
     framing: Framing | None = None
     """The framing of the agent; None: that of its dialect, or lines until it shows another."""
     is_dialect_remembered: bool = False
-    """Whether nobody has named the dialect now: it is the one of last time."""
+    """Whether the dialect is the one of last time, and was not named now."""
     env: Mapping[str, str] = field(default_factory=dict[str, str], hash=False, repr=False)
     """Variables that it gets besides ours; may hold secrets."""
     cwd: Path | None = None

@@ -147,7 +147,7 @@ class AgentConnection:
         self._handlers = handlers
         self._quiet = quiet
         self._wire = wire
-        self._asked: str | None = None
+        self._requested: str | None = None
         """The open request that shows whether the agent understands us."""
         self._received = 0
         """Frames of the agent before that request."""
@@ -593,8 +593,8 @@ class AgentConnection:
         """Wait until the connection has ended; return the reason."""
         await self.connection.wait_closed()
         problem = await self._ending()
-        if self._asked is not None:
-            self.note_failure(problem, self._asked)
+        if self._requested is not None:
+            self.note_failure(problem, self._requested)
         return problem
 
     async def _ending(self) -> AcpError:
@@ -647,7 +647,7 @@ class AgentConnection:
         is_known = self.dialect is not None or self.spec.dialect is not None
         if is_known or self._has_worked or self.version > 1 or is_official_agent(self.capabilities):
             return
-        # Who sends more than a refusal has understood what was asked.
+        # Who sends more than a refusal has understood the request.
         has_understood = self.connection.received > self._received + 1
         if self.spec.framing is None and not has_understood:
             self.pointed_dialect = pointed_dialect(problem, method)
@@ -656,13 +656,13 @@ class AgentConnection:
 
     async def _asked_first(self, method: str, params: Json) -> Json:
         """Return the result of a request that shows whether the agent understands us."""
-        self._asked, self._received = method, self.connection.received
+        self._requested, self._received = method, self.connection.received
         try:
             answer = await self._watched(self.connection.request(method, params))
         except AcpError as problem:
             self.note_failure(problem, method)
             raise
-        self._asked = None
+        self._requested = None
         return answer
 
     def unreadable_output(self) -> bytes | None:

@@ -31,7 +31,7 @@ _LENGTHS: Final = re.compile(
     re.IGNORECASE,
 )
 """What programs write that read a length where they got a message."""
-_COMPLAINT: Final = re.compile(
+_FAILURE: Final = re.compile(
     r"missing|requir|expect|undefined|keyerror|no (?:field|such|value)|not (?:found|given|present"
     r"|provided|set)|null|none|\bnil\b|must|lack|without|absent|invalid|unknown key",
     re.IGNORECASE,
@@ -100,6 +100,6 @@ def _by_members(method: str, lines: Iterable[str]) -> str | None:
         if method == "initialize" and _VERSION_2.search(line):
             continue
         for dialect, member in _MEMBERS.get(method, ()):
-            if member.search(line) and _COMPLAINT.search(line):
+            if member.search(line) and _FAILURE.search(line):
                 return dialect
     return None

@@ -222,7 +222,7 @@ class RunningAgent:
             return False
         self._has_tried_dialect = True
         self.spec = self.spec.with_protocol(None, link.pointed_dialect)
-        self._tell_dialect()
+        self._report_dialect()
         for session in self.sessions:
             session.resend()
         self.restart()
@@ -245,9 +245,9 @@ class RunningAgent:
         self.link, self.title = link, link.title
         if link.spec != self.spec:
             self.spec = link.spec
-            self._tell_dialect()
+            self._report_dialect()
 
-    def _tell_dialect(self) -> None:
+    def _report_dialect(self) -> None:
         text = f"{self.title} {self.spec.speech}: started once more"
         for session in self.sessions:
             session.note_change(Notice("dialect", text))

@@ -150,7 +150,7 @@ class TrafficModel:
         return TrafficRow(0, 0.0, "", "event", f"{more}: see the details")
 
     def can_unfold(self, position: int) -> bool:
-        """Return whether a line stands for a run of updates, or for several messages."""
+        """Return whether a line shows a run of updates, or for several messages."""
         line = self.line_at(position)
         return line.is_folded or (not line.parts and self.at(position).part_count > 0)
 

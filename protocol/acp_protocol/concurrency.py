@@ -33,7 +33,7 @@ class BackgroundTasks:
 class InterruptibleWaits:
     """Waits that end with an error as soon as it is known that what they wait for will not come.
 
-    A wait takes no task of its own: whoever waits goes on in the same turn of the loop as without.
+    A wait takes no task of its own: its caller goes on in the same turn of the loop as without.
     """
 
     def __init__(self) -> None:

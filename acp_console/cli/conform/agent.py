@@ -163,7 +163,7 @@ def _login_meta(agent: AgentSpec, login: Login | None) -> Mapping[str, Json]:
 
 
 async def _in_its_dialect(agent: AgentSpec, options: Options) -> AgentSpec:
-    """Start an agent whose dialect nobody has named, and return it with the one that it shows."""
+    """Start an agent whose dialect is not named, and return it with the one that it shows."""
     if agent.dialect is not None or agent.is_embedded_demo or options.profile == "v2":
         return agent
     with tempfile.TemporaryDirectory(prefix="acp-conform-", ignore_cleanup_errors=True) as name:

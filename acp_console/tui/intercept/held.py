@@ -190,7 +190,7 @@ class HeldPane(Vertical):
         row_of: Callable[[HeldFrame], TrafficRow],
         follows_schema: Callable[[], bool] = lambda: True,
     ) -> None:
-        """Decide by `client`; `follows_schema` tells whether the traffic is in no dialect."""
+        """Decide by `client`; `follows_schema` returns False for the traffic of a dialect."""
         super().__init__(id="held")
         self.display = False
         self._client = client

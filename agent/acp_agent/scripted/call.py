@@ -406,7 +406,7 @@ class Call:
             batch = CallBatch(self.client.tasks)
             yield batch
             for started in batch.started:
-                await started.has_asked.wait()
+                await started.has_requests.wait()
         raw = b"[" + b",".join(collected.messages) + b"]"
         await self._put(OutgoingFrame(raw, self.client.wire.framing), ())
 
@@ -478,7 +478,7 @@ class Started:
     """A request in an array; it can be awaited."""
 
     def __init__(self, request: Awaitable[Any], before: Started | None) -> None:
-        self.has_asked = anyio.Event()
+        self.has_requests = anyio.Event()
         """Set once the request is in the array, or there is none."""
         self._request = request
         self._before = before
@@ -489,10 +489,10 @@ class Started:
 
     async def run(self) -> None:
         try:
-            with self._scope, asking(self.has_asked):
+            with self._scope, asking(self.has_requests):
                 if self._before is not None:
                     # The order in the array is the same in each run.
-                    await self._before.has_asked.wait()
+                    await self._before.has_requests.wait()
                 self._result = await self._request
         except Exception as error:  # noqa: BLE001 - raised where the script awaits it
             self._error = error

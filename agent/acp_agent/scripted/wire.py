@@ -34,7 +34,7 @@ _striking: Final[ContextVar[tuple[Sequence[Fault], Random]]] = ContextVar("strik
 """The faults of what this task sends, and their random numbers."""
 _batch: Final[ContextVar[OpenBatch | None]] = ContextVar("batch", default=None)
 """Collects what this task sends."""
-_has_asked: Final[ContextVar[anyio.Event | None]] = ContextVar("has_asked", default=None)
+_has_requests: Final[ContextVar[anyio.Event | None]] = ContextVar("has_requests", default=None)
 """Set once this task has sent a request; None: it is the task that sends the batch."""
 
 
@@ -68,13 +68,13 @@ class OpenBatch:
             RuntimeError: it is a request for which the task that sends the array would wait.
         """
         if isinstance(jsonrpc.read_message(line), jsonrpc.Request):
-            has_asked = _has_asked.get()
-            if has_asked is None:
+            has_requests = _has_requests.get()
+            if has_requests is None:
                 raise RuntimeError(
                     "a request in batch() would wait for its own array: "
                     "start it with batch.start(call.ask(…)), and await that after the block"
                 )
-            has_asked.set()
+            has_requests.set()
         self.messages.append(line)
 
 
@@ -91,14 +91,14 @@ def batching() -> Generator[OpenBatch]:
 
 
 @contextmanager
-def asking(has_asked: anyio.Event) -> Generator[None]:
-    """Set `has_asked` once this task has sent a request to a batch, at the latest at the end."""
-    token = _has_asked.set(has_asked)
+def asking(has_requests: anyio.Event) -> Generator[None]:
+    """Set `has_requests` once this task has sent a request to a batch, at the latest at the end."""
+    token = _has_requests.set(has_requests)
     try:
         yield
     finally:
-        has_asked.set()
-        _has_asked.reset(token)
+        has_requests.set()
+        _has_requests.reset(token)
 
 
 def write_stderr(text: str) -> None:

@@ -16,7 +16,7 @@ from acp_inspector.recording.lines import SkippedLine
 from acp_protocol.framing import AutoFramer, Side, WireFrame
 
 BEGIN: Final = 1 << 16
-"""Bytes of a recording by which it is told whether frames are to be joined."""
+"""Bytes of a recording that decide whether frames are joined."""
 _HEADER_LINE: Final = re.compile(
     rb'(?i)"text":"content-length[ \t]*:[ \t]*[0-9]{1,8}[ \t]*"'
     rb'(?:,"end":"\\r\\n")?\}\n'

@@ -1,6 +1,6 @@
 """Cuts chunks into frames, and numbers everything in the order in which it was noted.
 
-Most streams are lines; the first bytes of a stream tell whether its frames have headers with their
+Most streams are lines; the first bytes of a stream show if its frames have headers with their
 lengths instead. A stream whose lengths cannot be right is kept as the lines that it has.
 
 The recorder of a proxy does so while the proxy runs, and a recovery with what a killed one left:

@@ -287,8 +287,10 @@ def conversation_outcome(path: Path, live: Sequence[Entry], cwd: Path, level: Le
     try:
         recording, expected = read_recording(path), _expected(path)
         frames = recording.frames
-        here = cwd.resolve()
-        places = replay_directories(frames, here, here, recorded_cwd=recording.header.cwd).places
+        directory = cwd.resolve()
+        places = replay_directories(
+            frames, directory, directory, recorded_cwd=recording.header.cwd
+        ).places
     except AcpError as problem:
         return error_outcome(path, problem)
     ids = IdMap({recorded: str(place) for recorded, place in places.items()})

@@ -276,8 +276,8 @@ def _answered(context: Context) -> _Call | None:
     other, state = opposite(context.side), context.state
     for each in _messages(context):
         if isinstance(each, SuccessResponse | ErrorResponse) and each.id is not None:
-            asked = state.requests.get((other, *id_key(each.id)))
-            batch = None if asked is None else _batch_of(state, other, asked.seq)
+            request = state.requests.get((other, *id_key(each.id)))
+            batch = None if request is None else _batch_of(state, other, request.seq)
             if batch is not None:
                 return batch
     return state.of(_Calls).open(other, is_empty=False) if _refusals(context) else None
