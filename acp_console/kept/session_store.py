@@ -642,12 +642,13 @@ def _write_without(parts: Sequence[tuple[Path, Collection[str]]], path: Path) ->
     began = _created(headers[0])
     writer = RecordingWriter(path, headers[0])
     try:
-        last = 0
+        last, time = 0, 0.0
         for (recording, sessions), header in zip(parts, headers, strict=True):
-            before, later = last, max((_created(header) - began).total_seconds(), 0.0)
+            # The clock may have been set back, and headers have milliseconds.
+            before, later = last, max((_created(header) - began).total_seconds(), time)
             for entry in _kept(recording, sessions):
-                last = before + entry.seq
-                writer.write([replace(entry, seq=last, time=later + entry.time)])
+                last, time = before + entry.seq, later + entry.time
+                writer.write([replace(entry, seq=last, time=time)])
     finally:
         writer.close()
     if writer.failure:

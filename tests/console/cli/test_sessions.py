@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pty
+import re
 import stat
 import subprocess
 from pathlib import Path
@@ -13,6 +14,7 @@ import pytest
 
 from acp_console.kept.session_store import SessionStore
 from acp_inspector.recording.reader import read_recording
+from acp_protocol.host.state import state_directory
 from tests.console.conftest import Call
 from tests.console.recorded_runs import opening, recorded, running, text_block, turn, update
 from tests.warm import WARM
@@ -133,6 +135,18 @@ def test_an_exported_recording_has_all_runs_of_the_session(
     assert "you: hello" in shown
     assert "you: again" in shown
     assert "secret" not in shown
+
+
+def test_times_of_an_export_rise_although_the_clock_was_set_back(
+    store: SessionStore, call: Call, project: Path
+) -> None:
+    recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
+    recorded(store, *opening("session/resume", "a"), *turn("a", "again"))
+    first = min((state_directory() / "sessions").glob("*.acp.ndjson"))
+    first.write_bytes(re.sub(rb'"created":"20', b'"created":"30', first.read_bytes(), count=1))
+    assert call("sessions", "export", "a", "-o", "a.acp.ndjson").code == 0
+    times = [entry.time for entry in read_recording(project / "a.acp.ndjson").entries]
+    assert times == sorted(times)
 
 
 def test_an_export_replaces_a_file_only_on_request(
