@@ -363,7 +363,7 @@ class AgentConnection:
         method = f"session/{way}"
         if way == "load" and self.version >= 2:
             method, params["replayFrom"] = "session/resume", {"type": "start"}
-        answer = await self._asked_first(method, params)
+        answer = await self._request_first(method, params)
         members = _object({} if answer is None else answer, method)
         opened = members.get("sessionId", session_id if way in {"load", "resume"} else None)
         if not isinstance(opened, str):
@@ -539,7 +539,7 @@ class AgentConnection:
         params: dict[str, Json] = {"sessionId": session_id, "prompt": blocks}
         if self._model is not None and self._translator is not None:
             params["_meta"] = {self._translator.name: {"model": self._model}}
-        answer = await self._asked_first("session/prompt", params)
+        answer = await self._request_first("session/prompt", params)
         self._has_worked = True
         members = _object(answer, "session/prompt")
         if self.version >= 2:
@@ -654,7 +654,7 @@ class AgentConnection:
         if may_be_dialect(problem, method) and problem.hint != LEFT_HINT:
             problem.hint = "; ".join(filter(None, [problem.hint, DIALECT_HINT]))
 
-    async def _asked_first(self, method: str, params: Json) -> Json:
+    async def _request_first(self, method: str, params: Json) -> Json:
         """Return the result of a request that shows whether the agent understands us."""
         self._requested, self._received = method, self.connection.received
         try:
