@@ -82,7 +82,7 @@ def change_within(value: Any, random: Random) -> None:
         case 1:
             value[place] = deepcopy(random.choice([*WRONG, *children(value)]))
         case _:
-            value[random.choice(places)] = deepcopy(inner)
+            value[random.choice(places)] = deepcopy(value[place])
 
 
 def swapped(frame: Frame, random: Random) -> list[Entry]:
