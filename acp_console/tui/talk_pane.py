@@ -80,7 +80,7 @@ class TalkPane(Vertical):
 
     def compose(self) -> ComposeResult:
         yield Static(id="talk-title", markup=False)
-        yield TranscriptView("No session yet.", id="past")
+        yield TranscriptView("Nothing was said yet.", id="past")
 
     def on_mount(self) -> None:
         self.view.can_focus = self._can_focus_view
