@@ -670,11 +670,10 @@ def _kept(recording: Path, sessions: Collection[str]) -> Iterator[Entry]:
     for entry in _entries(recording):
         found: set[Json] = set()
         if isinstance(entry, Frame):
-            for message, exchange in exchanges.pair(decoder.decode(entry)):
+            for message, _ in exchanges.pair(decoder.decode(entry)):
                 if isinstance(message, Request | Notification):
                     found.add(get_text(message.params, "sessionId"))
-                elif exchange is not None:
-                    found.add(exchange.session)
+            found |= {exchange.session for exchange in exchanges.all_of(entry)}
         elif isinstance(entry, JournalEvent):
             found.add(get_text(entry.data, "session"))
         if found.isdisjoint(sessions):

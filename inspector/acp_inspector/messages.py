@@ -11,7 +11,8 @@ properties needs it. It has two readings:
 
 A response does not name its method or its session. `Exchanges.pair` sets `request` and
 `request_frame` on each part that is the response to a known request; `method`, `session` and
-`latency` use them. A frame that is decoded alone, without a decoder and without exchanges, is
+`latency` use them. A request or a response that has no such meaning is paired as it was sent, see
+`DecodedFrame.unmeant`. A frame that is decoded alone, without a decoder and without exchanges, is
 `DecodedFrame(frame)`.
 
 Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`.
@@ -20,6 +21,7 @@ Source: JSON-RPC 2.0; the documents of each dialect, see `acp_protocol.dialects`
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
@@ -58,6 +60,7 @@ _KINDS: Final[dict[type[Message], FrameKind]] = {
     InvalidMessage: "malformed",
 }
 
+_PAIRED: Final = Request | SuccessResponse | ErrorResponse
 
 _BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
 """What may precede a message."""
@@ -73,7 +76,7 @@ class DecodedFrame:
 
     __slots__ = (
         *("_meaning", "_message", "_parts", "_value"),
-        *("dialect", "frame", "request", "request_frame"),
+        *("dialect", "frame", "request", "request_frame", "unmeant"),
     )
 
     def __init__(self, frame: Frame, message: Message | None = None) -> None:
@@ -85,6 +88,12 @@ class DecodedFrame:
         """The request that it responds to, once `Exchanges.pair` has found it."""
         self.request_frame: Frame | None = None
         """The frame of that request."""
+        self.unmeant: DecodedFrame | None = None
+        """The request or response that was sent, if none of its messages is one; usually None.
+
+        Continuum Router cancels with a request, which means a notification, and its response means
+        nothing. The request has the method and the params of the notification.
+        """
         self._message = message
         self._meaning: Message | None = None
         """What it means, if that is not its message."""
@@ -149,6 +158,11 @@ class DecodedFrame:
                     for entry, value in zip(message.entries, values, strict=True)
                 )
         return self._parts
+
+    @property
+    def paired(self) -> tuple[DecodedFrame, ...]:
+        """What is paired with other frames: its messages and, at the end, `unmeant`."""
+        return self.parts if self.unmeant is None else (*self.parts, self.unmeant)
 
     @property
     def messages(self) -> tuple[Message, ...]:
@@ -233,7 +247,7 @@ class DecodedFrame:
 
     def respond_to(self, *earlier: DecodedFrame) -> None:
         """Set the requests that its messages respond to, which `earlier` frames have."""
-        for part in self.parts:
+        for part in self.paired:
             message = part.meaning
             if isinstance(message, SuccessResponse | ErrorResponse):
                 found = _request_with(message.id, earlier)
@@ -259,6 +273,18 @@ class DecodedFrame:
             self._parts = (self,)
         else:
             self._parts = tuple(self._part(self.message, self.value, each) for each in meant)
+        self.unmeant = self._unmeant()
+
+    def _unmeant(self) -> DecodedFrame | None:
+        message = self.message
+        if not isinstance(message, _PAIRED) or any(
+            isinstance(each, _PAIRED) for each in self.messages
+        ):
+            return None
+        meaning = self.meaning
+        if isinstance(message, Request) and isinstance(meaning, Notification):
+            meaning = replace(message, method=meaning.method, params=meaning.params)
+        return self._part(message, self.value, meaning)
 
     def _part(self, message: Message, value: Json, meaning: Message | None = None) -> DecodedFrame:
         part = DecodedFrame(self.frame, message)
@@ -269,7 +295,8 @@ class DecodedFrame:
 def _request_with(id_: RequestId, frames: Iterable[DecodedFrame]) -> tuple[Request, Frame] | None:
     """Return the request with an id among the messages of frames, with its frame."""
     for frame in frames:
-        for message in frame.messages:
+        for part in frame.paired:
+            message = part.meaning
             if isinstance(message, Request) and id_key(message.id) == id_key(id_):
                 return message, frame.frame
     return None
@@ -368,8 +395,8 @@ class Decoder:
         dialect, original = self._before[frame.side]
         decoded = DecodedFrame(frame)
         decoded.translate(dialect.copy().read(frame.data, frame.side).forward, dialect.name)
-        known = {id_key(each.id): each for each in original.parts if each.request is not None}
-        for part in decoded.parts:
+        known = {id_key(each.id): each for each in original.paired if each.request is not None}
+        for part in decoded.paired:
             same = known.get(id_key(part.id))
             is_response = part.kind in {"result", "error"}
             if is_response and same is not None and same.request and same.request_frame:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from acp_inspector.journal import Frame
@@ -12,8 +14,8 @@ from acp_inspector.session.items import AgentMessage, ToolCallItem, TurnEnd
 from acp_inspector.views.frame_row import decoded_row
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.json_values import as_list, get, get_text
-from acp_protocol.jsonrpc import InvalidMessage, Notification, Request, parse
-from tests.inspector.talks import Said, answer, ask, batch, frames, update
+from acp_protocol.jsonrpc import InvalidMessage, Notification, Request, SuccessResponse, parse
+from tests.inspector.talks import Said, answer, ask, batch, encoded, frames, update
 
 
 def notify(method: str, **params: object) -> Said:
@@ -116,6 +118,45 @@ def test_a_conversation_keeps_the_codes_of_errors_that_were_sent() -> None:
         )
     )
     assert [each.code for each in talks.errors] == [-32001]
+
+
+CANCELLED: tuple[Said, ...] = (
+    ask("client", 1, "session/prompt", sessionId="s1", content=[]),
+    ask("client", 2, "session/cancel", sessionId="s1"),
+    answer("agent", 2, {}),
+    answer("agent", 1, {"stopReason": "cancelled"}),
+)
+"""In Continuum Router a cancel is a request, and means a notification."""
+
+
+def test_a_response_that_means_nothing_responds_to_what_was_sent_as_a_request() -> None:
+    decoder, exchanges = Decoder(open_dialect("continuum")), Exchanges()
+    read = [decoder.decode(frame) for frame in frames(*CANCELLED)]
+    kinds = [[type(message) for message, _ in exchanges.pair(each)] for each in read]
+    assert kinds == [[Request], [Notification], [], [SuccessResponse]]
+    _, asked, answered, _ = read
+    row = decoded_row(answered)
+    assert (row.kind, row.method, row.session) == ("result", "session/cancel", "s1")
+    assert row.latency == pytest.approx(0.1)
+    assert (asked.kind, asked.id) == ("notification", None)
+    assert [each.ending for each in exchanges.all] == ["cancelled", "result"]
+
+
+def test_a_frame_finds_the_cancel_that_it_responds_to_among_others() -> None:
+    decoder = Decoder(open_dialect("continuum"))
+    prompt, asked, answered, _ = (decoder.decode(frame) for frame in frames(*CANCELLED))
+    answered.respond_to(prompt, asked)
+    assert (answered.method, answered.request_frame) == ("session/cancel", asked.frame)
+
+
+def test_a_changed_response_to_a_cancel_has_its_request_too() -> None:
+    decoder, exchanges = Decoder("continuum", rereads=True), Exchanges()
+    _, asked, answered = [decoder.decode(frame) for frame in frames(*CANCELLED[:3])]
+    for each in (asked, answered):
+        exchanges.pair(each)
+    changed = decoder.reread(replace(answered.frame, data=encoded({"id": 2, "result": None})))
+    assert changed is not None
+    assert changed.method == "session/cancel"
 
 
 def test_each_message_of_an_array_has_the_request_that_it_responds_to() -> None:

@@ -113,11 +113,10 @@ class RowPairs:
     def add(self, decoded: DecodedFrame) -> None:
         self._exchanges.pair(decoded)
         row = decoded.frame.seq
-        for part in decoded.parts:
-            if part.request_frame is not None:
-                request = part.request_frame.seq
-                self.requests.setdefault(row, []).append(request)
-                self.responses.setdefault(request, []).append(row)
+        found = (part.request_frame for part in decoded.paired)
+        for request in dict.fromkeys(frame.seq for frame in found if frame is not None):
+            self.requests.setdefault(row, []).append(request)
+            self.responses.setdefault(request, []).append(row)
 
 
 class EntryList:

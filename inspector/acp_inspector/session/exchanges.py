@@ -107,6 +107,7 @@ class Exchanges:
     - Each side has its own ids, and `1` is not `"1"`.
     - Of several open requests with one id the oldest is answered first.
     - The messages of a batch are paired one by one.
+    - What a dialect sends as a request or a response, and means as neither, is paired as sent.
     - `restart` begins a new process: requests open then never get a response.
 
     By default it keeps every exchange: `all`, `open_at` and `of` cover the whole connection. For a
@@ -164,9 +165,11 @@ class Exchanges:
     def pair(self, decoded: DecodedFrame) -> tuple[PairedMessage, ...]:
         """Add the next frame; return its messages, each with its exchange.
 
-        Each response to a known request gets it: see `DecodedFrame.request`.
+        Each response to a known request gets it: see `DecodedFrame.request`. What is paired as it
+        was sent is not among the messages; `all_of` returns its exchange.
         """
-        frame, parts = decoded.frame, decoded.parts
+        frame = decoded.frame
+        parts = decoded.parts if decoded.unmeant is None else decoded.paired
         if len(parts) == 1:
             # Most frames are updates, which belong to no exchange.
             message = parts[0].meaning
@@ -174,9 +177,11 @@ class Exchanges:
                 return ((message, None),)
         paired: list[PairedMessage] = []
         for part in parts:
-            exchange = self._apply(frame, part.meaning)
-            paired.append((part.meaning, exchange))
-            _set_request(decoded, part, exchange)
+            message = part.meaning
+            exchange = self._apply(frame, message)
+            paired.append((message, exchange))
+            if exchange is not None and not isinstance(message, Request):
+                decoded.set_request(part, exchange.request, exchange.request_frame)
             if exchange is not None and exchange.code is not None and part.error is not None:
                 # Shown as it was sent, whatever a dialect means by it.
                 exchange.code = part.error.code
@@ -189,7 +194,7 @@ class Exchanges:
             self._by_frame[frame.seq] = exchanges
         if decoded.has_parts:
             self._batches.add(frame.seq)
-        return tuple(paired)
+        return tuple(paired if decoded.unmeant is None else paired[:-1])
 
     def decoded(self, frame: Frame, message: Message | None = None) -> DecodedFrame:
         """Return a frame as it was sent, which `apply` has added, with the requests it responds to.
@@ -207,7 +212,9 @@ class Exchanges:
         elif self.all_of(frame):
             # The frame may be that of one message of an array.
             for part in decoded.parts:
-                _set_request(decoded, part, self.of_message(frame, part.meaning))
+                found = self.of_message(frame, part.meaning)
+                if found is not None and not isinstance(part.meaning, Request):
+                    decoded.set_request(part, found.request, found.request_frame)
         return decoded
 
     def apply(self, frame: Frame, message: Message | None = None) -> Exchange | None:
@@ -428,11 +435,6 @@ class Exchanges:
         # than all steps.
         if len(self._steps) - made >= max(MARK_INTERVAL, len(marked)):
             self._marks.append((len(self._steps), tuple(self.open())))
-
-
-def _set_request(decoded: DecodedFrame, part: DecodedFrame, exchange: Exchange | None) -> None:
-    if exchange is not None and isinstance(part.meaning, SuccessResponse | ErrorResponse):
-        decoded.set_request(part, exchange.request, exchange.request_frame)
 
 
 def ends_turn(response: SuccessResponse | ErrorResponse, version: Json) -> bool:

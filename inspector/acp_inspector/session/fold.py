@@ -120,6 +120,23 @@ class Sessions:
         self.decoded = self.decoder.decode(frame)
         return self.exchanges.pair(self.decoded)
 
+    def fact_as_sent(self) -> RequestSent | ResponseReceived | None:
+        """Return the fact of the last frame that none of its messages gives: see `unmeant`.
+
+        It is none of the events, because it changes no session.
+        """
+        sent = None if self.decoded is None else self.decoded.unmeant
+        if sent is None or self.decoded is None:
+            return None
+        exchange = next(iter(self.exchanges.all_of(sent.frame)), None)
+        turn = self._turn(sent.session)
+        if not isinstance(sent.meaning, Request):
+            return ResponseReceived(sent.frame, sent.meaning, sent.session, turn, exchange)
+        if self.decoded.parts:
+            # The notification that it means has the fact.
+            return None
+        return RequestSent(sent.frame, sent.meaning, sent.session, turn, exchange)
+
     def feed(self, frame: Frame) -> list[SessionEvent]:
         """Read the next frame and return its events."""
         return self.apply_all(frame, self.pair(frame))

@@ -145,7 +145,8 @@ class SessionModel:
         self._note_activity(entry, facts)
         decoded = self.decoded
         if counts is None or (decoded is not None and counts(decoded)):
-            self.statistics.apply(entry, facts)
+            sent = self.conversations.fold.fact_as_sent()
+            self.statistics.apply(entry, facts if sent is None else [*facts, sent])
         return entry
 
     def notes(self) -> FrameNotes:

@@ -294,6 +294,28 @@ def test_a_removed_session_leaves_nothing_behind_and_others_whole(
     assert not list(folder.iterdir())
 
 
+def test_a_removed_session_takes_the_responses_to_its_cancels_along(
+    store: SessionStore, folder: Path
+) -> None:
+    """Continuum Router: a cancel is a request, and means a notification."""
+    flat = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": True}}
+    cancel = {"id": 9, "method": "session/cancel", "params": {"sessionId": "a"}}
+    recorded(
+        store,
+        ("client", {"id": 0, "method": "initialize", "params": flat}),
+        ("agent", {"id": 0, "result": {"agentCapabilities": {"image": True}}}),
+        *opening("session/new", "a"),
+        *opening("session/new", "b", id_=3),
+        *turn("a", "one", id_=4),
+        ("client", cancel),
+        ("agent", {"id": 9, "result": {"note": "secret"}}),
+        *turn("b", "two", id_=5),
+    )
+    store.remove(store.find("a"))
+    assert only(store).session_id == "b"
+    assert not any(b"secret" in path.read_bytes() for path in folder.iterdir())
+
+
 def test_a_session_that_is_open_cannot_be_removed(store: SessionStore) -> None:
     with running(store, *opening("session/new", "a"), *turn("a", "hi")):
         with pytest.raises(RunningSessionError):

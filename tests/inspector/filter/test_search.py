@@ -144,6 +144,9 @@ CONTINUUM = frames(
     ask("client", 2, "session/prompt", sessionId="s1", content=[{"type": "text", "text": "hi"}]),
     CONTINUUM_CHUNK,
     ("agent", {"id": 2, "error": {"code": -32001, "message": "gone"}}),
+    # A request that means a notification.
+    ask("client", 3, "session/cancel", sessionId="s1"),
+    answer("agent", 3, {}),
 )
 OFFICIAL = frames(
     ask("client", 1, "initialize", protocolVersion=1, clientCapabilities={"fs": {}}),
@@ -154,24 +157,26 @@ MIXED: list[Entry] = [
     *OFFICIAL,
     JournalEvent(4, 0.4, "spawn", {"pid": 1}),
     *(replace(frame, seq=frame.seq + 4) for frame in CONTINUUM),
-    JournalEvent(10, 1.0, "spawn", {"pid": 2}),
-    *(replace(frame, seq=frame.seq + 10) for frame in OFFICIAL),
+    JournalEvent(12, 1.2, "spawn", {"pid": 2}),
+    *(replace(frame, seq=frame.seq + 12) for frame in OFFICIAL),
 ]
 
 
 @pytest.mark.parametrize(
     ("expression", "found"),
     [
-        ("update == agent_message_chunk", [3, 8, 13]),
-        ("update == agent_message_chunk and t < 0.35s", [3, 13]),
-        ("session == s1", [3, 7, 8, 9, 13]),
+        ("update == agent_message_chunk", [3, 8, 15]),
+        ("update == agent_message_chunk and t < 0.35s", [3, 15]),
+        ("session == s1", [3, 7, 8, 9, 10, 11, 15]),
         ("method == session/prompt", [7, 9]),
         ("kind == error and method == session/prompt", [9]),
         ("code == -32001", [9]),
         ("$.params.prompt[0].text == hi", [7]),
         ("$.params.content[1].text == two", [8]),
         ("two", [8]),
-        ("agent_message_chunk", [3, 13]),
+        ("agent_message_chunk", [3, 15]),
+        ("method == session/cancel", [10, 11]),
+        ("latency < 150ms and method == session/cancel", [11]),
         ("pending", []),
         ("id == 2", [7, 9]),
     ],
@@ -187,7 +192,7 @@ def test_a_frame_of_a_dialect_matches_by_what_it_means(
     writer.close()
     with RecordingEntries(path).index_all() as recording:
         assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == found
-        assert list(recording.translated(0, len(recording))) == [4, 5, 6, 7, 8]
+        assert list(recording.translated(0, len(recording))) == [4, 5, 6, 7, 8, 9, 10]
     if passes := scan_prefilter(wanted):
         with RecordingScan(path, lambda line: None) as scanned:
             read = [

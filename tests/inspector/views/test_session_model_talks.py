@@ -191,3 +191,23 @@ def test_a_dialect_is_read_as_what_it_means() -> None:
     assert (turn.stop_reason, model.statistics.turns[1].chunks) == ("end_turn", 1)
     assert ("agent", "session/update", "agent_message_chunk") in model.statistics.methods
     assert [exchange.ending for exchange in model.exchanges.all] == ["result"] * 3
+
+
+def test_statistics_know_how_long_a_cancel_that_is_a_request_takes() -> None:
+    model = SessionModel("continuum")
+    model.read(
+        frames(
+            ask("client", 1, "session/cancel", sessionId="s1"),
+            ask("client", 2, "session/cancel", sessionId="s1"),
+            answer("agent", 1, {}),
+            ("agent", {"id": 2, "error": {"code": -32001, "message": "no such session"}}),
+            # There is no session that this one could mean.
+            ask("client", 3, "session/cancel"),
+            answer("agent", 3, {}),
+        )
+    )
+    counts = model.statistics.methods["client", "session/cancel", ""]
+    assert not counts.endings["open"]
+    assert (counts.count, len(counts.latencies)) == (3, 3)
+    assert (counts.endings["result"], counts.endings["error"]) == (2, 1)
+    assert model.statistics.total.errors == 1
