@@ -108,6 +108,8 @@ class Dialect(ABC):
     """Whether a session is opened with MCP servers."""
     takes_model: bool = False
     """Whether a prompt names the model."""
+    initializes_first: bool = False
+    """Whether its document has agents refuse every other request before `initialize`."""
 
     def __init__(self, directory: str = "") -> None:
         """`directory` is that of sessions whose client names none; empty: unknown."""

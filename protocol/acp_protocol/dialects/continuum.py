@@ -270,6 +270,7 @@ class Continuum(Dialect):
     takes_directory: bool = False
     takes_servers: bool = False
     takes_model: bool = True
+    initializes_first: bool = True
 
     def __init__(
         self, directory: str, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)

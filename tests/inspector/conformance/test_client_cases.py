@@ -15,7 +15,11 @@ from acp_inspector.conformance.wire import MAX_MESSAGES
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.lint.engine import lint
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import Json, encode_request, parse
+from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.inspector.conformance.client_defects import DEFECTS
 from tests.inspector.conformance.judging import AnyProfile, cases_of, judge_scripted_client
@@ -108,6 +112,45 @@ async def test_client_of_version_1_reaches_no_case_of_version_2(tmp_path: Path) 
     reasons = {each.reason for each in report.results if each.case.persona == "slow"}
     assert "the client does not speak version 2" in reasons
     assert not report.counts["fail"]
+
+
+@pytest.mark.parametrize(
+    ("dialect", "found"),
+    [
+        ("continuum", [-32002, -32002, None, None]),
+        ("acpex", [None] * 4),
+        ("openoxide", [None] * 4),
+    ],
+)
+async def test_nothing_is_served_before_initialize_where_the_dialect_demands_it(
+    dialect: str, found: list[int | None]
+) -> None:
+    """Continuum Router, "Initialization Handshake": a client may try whether that is so."""
+    theirs, ours = memory_pair()
+    translated = DialectTransport(ours, "agent", open_dialect(dialect, "/"))
+
+    async def ask(id_: int, method: str, **params: Json) -> Json:
+        await theirs.send(encode_request(id_, method, params))
+        while get(reply := parse(await theirs.receive()), "id") != id_:
+            pass
+        return get(get(reply, "error"), "code")
+
+    reports: list[Report] = []
+    options = ClientOptions(dialect=dialect)
+    cases = client_suite().select("v1", ["no.such"], dialect=dialect)
+    async with BackgroundTasks() as tasks:
+        tasks.start_soon(
+            judge_client, translated, ours.close_sending, cases, options, reports.append
+        )
+        codes = [
+            await ask(1, "session/new", mode="code"),
+            await ask(2, "session/prompt", sessionId="session-1", content=[]),
+            await ask(3, "initialize", protocolVersion=1, clientCapabilities={}),
+            await ask(4, "session/new", mode="code"),
+        ]
+        await theirs.aclose()
+        await ours.aclose()
+    assert codes == found
 
 
 async def test_client_that_floods_is_told_so() -> None:

@@ -16,10 +16,12 @@ import anyio
 from acp_inspector.conformance.model import VERSION_OF, CaseFailedError, NotOfferedError, Profile
 from acp_inspector.conformance.peer import SETTLE_S, TIMEOUT_S
 from acp_inspector.conformance.wire import CaseWire, Reply
+from acp_protocol.dialects.registry import DIALECTS
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.json_values import as_object, get, get_object, get_string, get_text
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
+    INVALID_REQUEST,
     METHOD_NOT_FOUND,
     RESOURCE_NOT_FOUND,
     UNSUPPORTED_VERSION,
@@ -119,6 +121,9 @@ class Stage(CaseWire):
         """How many messages the client had sent when its first turn ended."""
         self.notes: dict[str, int] = {}
         """How many messages the client had sent at certain moments."""
+        dialect = DIALECTS.get(options.dialect or "")
+        self._refuses_all = dialect is not None and dialect.initializes_first
+        """Whether only `initialize` is served as yet."""
         self.is_older = False
         """Whether the client speaks only versions before that of the persona."""
         self.was_cancelled = False
@@ -203,10 +208,16 @@ class Stage(CaseWire):
         if self.persona == "slow" and request.method in {"initialize", "session/new"}:
             await anyio.sleep(self.options.delay)
             self.notes.setdefault(request.method, len(self.messages))
+        if self._refuses_all and request.method != "initialize":
+            text = "The first request is initialize"
+            await self.send(encode_error(request.id, INVALID_REQUEST, text))
+            return
         if request.method == "session/prompt":
             await self._prompt(request, params)
             return
         result = self._result(request.method, params)
+        if request.method == "initialize":
+            self._refuses_all = False
         if isinstance(result, int):
             versions: Json = None
             if result == UNSUPPORTED_VERSION:
