@@ -24,17 +24,27 @@ def is_loopback(host: str) -> bool:
     return address.is_loopback
 
 
-def caller_refusal(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[str]) -> str | None:
+def caller_refusal(
+    headers: Iterable[tuple[bytes, bytes]],
+    hosts: Collection[str],
+    origins: Collection[str] = (),
+    *,
+    scheme: str = "http",
+) -> str | None:
     """Return why a server refuses a request by its `Host` and `Origin`; None if it does not.
 
     A page in a browser can make any request to this machine, but not without its own origin, and
     not by a name that the server lists. `headers` have names in lower case; `hosts` have ports.
+    The server's own pages, at `scheme`, and those of `origins` are no others.
     """
     pairs = list(headers)
     found = [value.lower().decode("latin-1") for name, value in pairs if name == b"host"]
     if len(found) != 1 or found[0] not in hosts:
         return "Unknown host."
-    origins = {f"http://{host}".encode() for host in hosts}
-    if not {value for name, value in pairs if name == b"origin"} <= origins:
-        return "Other origins are refused."
-    return None
+    return origin_refusal(pairs, {f"{scheme}://{host}" for host in hosts} | set(origins))
+
+
+def origin_refusal(headers: Iterable[tuple[bytes, bytes]], origins: Collection[str]) -> str | None:
+    """Return why a server refuses a request by its `Origin`; None for a listed one, or none."""
+    found = {value.decode("latin-1") for name, value in headers if name == b"origin"}
+    return None if found <= set(origins) else "Other origins are refused."

@@ -4,15 +4,27 @@ A server has one `ServedConnection` for each connection; `read_post` judges a re
 frames of the agent wait in `EventStream`s until a client reads them. What the published draft
 leaves open is done as the TypeScript SDK does it; what others do is accepted.
 
+| frame of the agent                              | stream                                        |
+|-------------------------------------------------|-----------------------------------------------|
+| response to `initialize`                        | none: it is the body of its POST              |
+| response to `session/load`                      | of the connection                             |
+| response to another request with a session      | of that session, which the header names       |
+| response to a request without one               | of the connection                             |
+| request, notification with `params.sessionId`   | of that session                               |
+| any other                                       | of the connection                             |
+
 Source: ACP, RFD "Streamable HTTP and WebSocket transport"; the durable transport proposal for event
 ids; HTML, "Server-sent events".
 """
 
 from __future__ import annotations
 
+import json
+import re
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Final
 
 from acp_protocol.json_values import get_text
@@ -20,7 +32,6 @@ from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
     ErrorResponse,
-    Json,
     Message,
     Notification,
     Request,
@@ -28,6 +39,7 @@ from acp_protocol.jsonrpc import (
     SuccessResponse,
     encode_error,
     id_key,
+    message_of,
     parse,
     read_message,
 )
@@ -35,10 +47,26 @@ from acp_protocol.jsonrpc import (
 CONNECTION_HEADER: Final = "acp-connection-id"
 SESSION_HEADER: Final = "acp-session-id"
 VERSION_HEADER: Final = "acp-protocol-version"
+LAST_EVENT_HEADER: Final = "last-event-id"
 EVENT_STREAM: Final = "text/event-stream"
 JSON_TYPE: Final = "application/json"
-MAX_SESSION_ID: Final = 1024
-"""Characters of a session's id in a header, at most."""
+MAX_ID: Final = 1024
+"""Characters of the id of a session or of a request, at most."""
+SESSION_METHODS: Final = frozenset(
+    {
+        "session/cancel",
+        "session/close",
+        "session/delete",
+        "session/fork",
+        "session/load",
+        "session/prompt",
+        "session/resume",
+        "session/set_config_option",
+        "session/set_mode",
+        "session/set_model",
+    }
+)
+"""Methods that need the header of a session, whatever their params are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +78,11 @@ class Limits:
     unread: int = 64 * 2**20
     """Bytes that wait for readers; the agent waits while there are more."""
     replay: int = 2**20
-    """Bytes of each stream that are kept after they were read, for `Last-Event-ID`."""
+    """Bytes that are kept after they were read, for `Last-Event-ID`."""
     streams: int = 1024
-    """Streams of sessions with unread frames."""
+    """Sessions with unread frames that nobody reads."""
+    readers: int = 256
+    """Streams that are read at once."""
     stall_s: float = 60.0
     """Seconds that the agent waits for a reader before the connection ends."""
 
@@ -83,65 +113,85 @@ def refusal(status: int, reason: str) -> Reply:
     return Reply(status, reason.encode(), "text/plain; charset=utf-8")
 
 
+def error_reply(status: int, code: int, reason: str, request: RequestId = None) -> Reply:
+    """Return a response whose body is an error of JSON-RPC."""
+    return Reply(status, encode_error(request, code, reason), JSON_TYPE)
+
+
+def too_large(limits: Limits) -> Reply:
+    return refusal(413, f"The body is larger than {limits.body} bytes")
+
+
 def read_post(headers: Mapping[str, str], body: bytes, limits: Limits) -> Posted | Reply:
     """Return the message of a POST, or why it is refused before any connection sees it.
 
     `headers` have names in lower case.
     """
     if len(body) > limits.body:
-        return refusal(413, f"The body is larger than {limits.body} bytes")
+        return too_large(limits)
     if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
         return refusal(415, f"The Content-Type has to be {JSON_TYPE}")
     try:
         value = parse(body)
     except ValueError as problem:
-        frame = encode_error(None, PARSE_ERROR, f"The body is not JSON: {problem}")
-        return Reply(400, frame, JSON_TYPE)
+        return error_reply(400, PARSE_ERROR, f"The body is not JSON: {problem}")
     if not isinstance(value, dict):
-        what = "an array of messages" if isinstance(value, list) else "no object"
-        return Reply(400, encode_error(None, INVALID_REQUEST, f"The body is {what}"), JSON_TYPE)
-    message = read_message(body)
+        what = "an array; ACP has no batches" if isinstance(value, list) else "no object"
+        return error_reply(400, INVALID_REQUEST, f"The body is {what}")
+    message = message_of(value, body)
     connection, session = headers.get(CONNECTION_HEADER), headers.get(SESSION_HEADER)
     if isinstance(message, Request) and message.method == "initialize":
         if connection is not None:
-            return refusal(400, f"A connection begins with initialize, without {CONNECTION_HEADER}")
+            return refusal(400, f"initialize opens a connection; send it without {_CONNECTION}")
         if message.id is None:
             return refusal(400, "initialize needs an id")
     elif connection is None:
-        return refusal(400, f"{CONNECTION_HEADER} is missing; a connection begins with initialize")
-    if session is not None and len(session) > MAX_SESSION_ID:
-        return refusal(400, f"{SESSION_HEADER} is longer than {MAX_SESSION_ID} characters")
+        return refusal(400, f"{_CONNECTION} is missing; a connection begins with initialize")
     return Posted(message, body, connection, session)
+
+
+_CONNECTION: Final = "Acp-Connection-Id"
+_SESSION: Final = "Acp-Session-Id"
 
 
 @dataclass(frozen=True, slots=True)
 class Event:
     """One event of a stream."""
 
-    id: str
+    number: int
+    """It rises from event to event within the connection."""
     frame: bytes
 
     def encode(self) -> bytes:
         r"""Return its bytes. They are ASCII: some clients break on a character cut in two."""
-        return b"id: %b\ndata: %b\n\n" % (self.id.encode(), ascii_json(self.frame))
+        return b"id: %d\ndata: %b\n\n" % (self.number, ascii_json(self.frame))
 
 
 KEEP_ALIVE: Final = b":\n\n"
 """A comment, which says that the stream is alive."""
+_NOT_ASCII: Final = re.compile(r"[^\x00-\x7f]+")
+_NEWLINES: Final = re.compile(r"[\r\n]+")
+
+
+def comment(text: str) -> bytes:
+    """Return a comment, which readers of the events skip and people may read."""
+    return b": %b\n\n" % text.encode("ascii", "replace").replace(b"\n", b" ")
 
 
 def ascii_json(frame: bytes) -> bytes:
     r"""Return JSON in one line of ASCII, with `\u` escapes; other frames are decoded first."""
-    text = frame.decode("utf-8", "replace")
-    if text.isascii() and "\n" not in text and "\r" not in text:
-        return text.encode()
-    text = text.replace("\r", " ").replace("\n", " ")
-    return "".join(c if c.isascii() else _escaped(c) for c in text).encode()
+    text = _NEWLINES.sub(" ", frame.decode("utf-8", "replace"))
+    if not text.isascii():
+        text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return text.encode()
 
 
-def _escaped(character: str) -> str:
-    units = character.encode("utf-16-be", "surrogatepass")
-    return "".join(f"\\u{units[i] << 8 | units[i + 1]:04x}" for i in range(0, len(units), 2))
+@dataclass(slots=True)
+class _Totals:
+    """Sums over all streams of a connection."""
+
+    unread: int = 0
+    replay: int = 0
 
 
 class EventStream:
@@ -150,77 +200,101 @@ class EventStream:
     `name` is the session's id; None for the stream of the connection.
     """
 
-    def __init__(self, name: str | None, kept: int) -> None:
+    def __init__(self, name: str | None, totals: _Totals, numbers: Iterator[int]) -> None:
         self.name = name
-        self.unread = 0
-        """Bytes that wait."""
         self.has_reader = False
-        self._kept = kept
-        self._read_bytes = 0
+        self.replay = 0
+        """Bytes that were read and are kept."""
+        self._totals = totals
+        self._numbers = numbers
+        self._forgotten = 0
+        """The number of the last event that is not kept any more."""
+        self._last = 0
         self._read: deque[Event] = deque()
         self._waiting: deque[Event] = deque()
-        self._number = 0
+
+    @property
+    def is_unread(self) -> bool:
+        return bool(self._waiting)
 
     def put(self, frame: bytes) -> None:
-        self._number += 1
-        self._waiting.append(Event(str(self._number), frame))
-        self.unread += len(frame)
+        self._last = next(self._numbers)
+        self._waiting.append(Event(self._last, frame))
+        self._totals.unread += len(frame)
 
     def next(self) -> Event | None:
         """Return the next event, which counts as read now; None if none waits."""
         if not self._waiting:
             return None
         event = self._waiting.popleft()
-        self.unread -= len(event.frame)
         self._read.append(event)
-        self._read_bytes += len(event.frame)
-        while self._read_bytes > self._kept:
-            self._read_bytes -= len(self._read.popleft().frame)
+        self._count(event, 1)
         return event
 
     def put_back(self) -> None:
-        """Let the event that was read last wait again: it could not be written."""
+        """Make the event that was read last wait again: it could not be written."""
         if self._read:
-            self._return_last()
+            event = self._read.pop()
+            self._waiting.appendleft(event)
+            self._count(event, -1)
+
+    def forget_first(self) -> None:
+        """Drop the oldest event that was read."""
+        event = self._read.popleft()
+        self._forgotten = event.number
+        self._totals.replay -= len(event.frame)
+        self.replay -= len(event.frame)
+
+    def clear(self) -> None:
+        while self.next() is not None:
+            pass
+        while self._read:
+            self.forget_first()
 
     def resume_after(self, last: str) -> bool:
-        """Let all events after the one with that id wait again; return False if one is gone."""
-        if not last.isdecimal() or int(last) > self._number:
+        """Make all events after the one with that id wait again; return False if one is gone."""
+        if not last.isdecimal() or not last.isascii() or len(last) > _MAX_DIGITS:
             return False
-        first = self._read[0] if self._read else self._waiting[0] if self._waiting else None
-        oldest = self._number + 1 if first is None else int(first.id)
-        if int(last) + 1 < oldest:
+        if not self._forgotten <= int(last) <= self._last:
             return False
-        while self._read and int(self._read[-1].id) > int(last):
-            self._return_last()
+        while self._read and self._read[-1].number > int(last):
+            self.put_back()
         return True
 
-    def _return_last(self) -> None:
-        event = self._read.pop()
-        self._read_bytes -= len(event.frame)
-        self._waiting.appendleft(event)
-        self.unread += len(event.frame)
+    def _count(self, event: Event, sign: int) -> None:
+        size = sign * len(event.frame)
+        self._totals.unread -= size
+        self._totals.replay += size
+        self.replay += size
+
+
+_MAX_DIGITS: Final = 18
 
 
 class ServedConnection:
-    """What a server keeps of one connection: its streams, and which request belongs to which."""
+    """What a server keeps of one connection: its streams, and which request belongs to which.
 
-    def __init__(self, id: str, limits: Limits) -> None:  # noqa: A002
-        self.id = id
+    With `is_socket` it is a WebSocket, which has no streams: all frames go to the socket.
+    """
+
+    def __init__(self, limits: Limits, *, is_socket: bool = False) -> None:
+        self.is_socket = is_socket
         self._limits = limits
-        self._streams: dict[str | None, EventStream] = {None: EventStream(None, limits.replay)}
-        self._sessions: set[str] = set()
-        self._posted: dict[tuple[str, RequestId], str | None] = {}
+        self._totals = _Totals()
+        self._numbers = count(1)
+        self._streams: dict[str | None, EventStream] = {}
+        self._unanswered: dict[tuple[str, RequestId], str | None] = {}
         """The stream of the response to each open request of the client."""
         self._asked: dict[tuple[str, RequestId], str | None] = {}
         """The stream on which each open request of the agent was sent."""
         self._opening: tuple[str, RequestId] | None = None
         """The `initialize`, whose response is the body of its POST."""
+        self._stream(None)
 
     @property
     def unread(self) -> int:
         """Bytes that wait for readers."""
-        return sum(stream.unread for stream in self._streams.values())
+        return self._totals.unread
 
     @property
     def is_full(self) -> bool:
@@ -228,10 +302,29 @@ class ServedConnection:
         return self.unread >= self._limits.unread
 
     @property
-    def has_too_many_streams(self) -> bool:
-        """Whether more sessions have frames that nobody reads than there may be."""
-        waiting = sum(1 for each in self._streams.values() if each.unread and not each.has_reader)
-        return waiting > self._limits.streams
+    def is_idle(self) -> bool:
+        """Whether no request of the client waits for its response."""
+        return not self._unanswered and self._opening is None
+
+    @property
+    def readers(self) -> int:
+        return sum(stream.has_reader for stream in self._streams.values())
+
+    @property
+    def sessions(self) -> int:
+        """Sessions that have a stream."""
+        return len(self._streams) - (None in self._streams)
+
+    @property
+    def excess(self) -> str | None:
+        """Why the connection has to end: more waits for readers than may; None if it need not."""
+        limit = self._limits.streams
+        if len(self._streams) <= limit:
+            return None
+        waiting = [each for each in self._streams.values() if each.is_unread]
+        if sum(not each.has_reader and each.name is not None for each in waiting) > limit:
+            return f"more than {limit} sessions have messages that the client does not read"
+        return None
 
     def accept(self, posted: Posted) -> Reply | None:
         """Note a message of the client; return why it is refused, or None for the agent to get it.
@@ -239,26 +332,40 @@ class ServedConnection:
         A refused message changes nothing.
         """
         message, header = posted.message, posted.session
+        if header is not None and len(header) > MAX_ID:
+            return refusal(400, f"{_SESSION} is longer than {MAX_ID} characters")
         if isinstance(message, Request | Notification):
-            named = get_text(message.params, "sessionId")
-            if named is not None and header is None:
-                return refusal(400, f"{SESSION_HEADER} is missing for {message.method}")
-            if named is not None and header != named:
-                return refusal(400, f"{SESSION_HEADER} differs from params.sessionId")
-            if isinstance(message, Request):
-                if message.method == "initialize" and self._opening is None:
-                    self._opening = id_key(message.id)
-                else:
-                    on_connection = message.method == "session/load"
-                    self._posted[id_key(message.id)] = None if on_connection else header
-            if header is not None:
-                self._sessions.add(header)
-        elif isinstance(message, SuccessResponse | ErrorResponse):
+            return self._accept_call(message, header)
+        if isinstance(message, SuccessResponse | ErrorResponse):
             key = id_key(message.id)
-            if key in self._asked and self._asked[key] is not None and self._asked[key] != header:
-                return refusal(400, f"{SESSION_HEADER} is not that of the request")
+            stream = self._asked.get(key)
+            if stream is not None and header is None:
+                return refusal(400, f"{_SESSION} is missing: the request came on its stream")
+            if stream is not None and stream != header:
+                return refusal(400, f"{_SESSION} is not that of the request")
             self._asked.pop(key, None)
         return None
+
+    def _accept_call(self, message: Request | Notification, header: str | None) -> Reply | None:
+        named = get_text(message.params, "sessionId")
+        if header is None and (named is not None or message.method in SESSION_METHODS):
+            return refusal(400, f"{_SESSION} is missing for {message.method}")
+        if named is not None and header != named:
+            return refusal(400, f"{_SESSION} differs from params.sessionId")
+        if isinstance(message, Request):
+            if isinstance(message.id, str) and len(message.id) > MAX_ID:
+                return refusal(400, f"The id of the request is longer than {MAX_ID} characters")
+            self.note_request(message, header)
+        return None
+
+    def open(self, initialize: Request) -> None:
+        """Note the `initialize` that opens the connection."""
+        self._opening = id_key(initialize.id)
+
+    def note_request(self, request: Request, header: str | None = None) -> None:
+        """Note a request of the client, which the agent will get."""
+        is_load = request.method == "session/load"
+        self._unanswered[id_key(request.id)] = None if is_load else header
 
     def put(self, frame: bytes) -> EventStream | None:
         """Add a frame of the agent to its stream, and return that.
@@ -266,54 +373,77 @@ class ServedConnection:
         None: the frame is the response to `initialize`.
         """
         message = read_message(frame)
-        name: str | None = None
-        if isinstance(message, SuccessResponse | ErrorResponse):
-            key = id_key(message.id)
-            if key == self._opening and key not in self._posted:
-                self._opening = None
-                return None
-            name = self._posted.pop(key, None)
-            if isinstance(message, SuccessResponse):
-                self._note_session(message.result)
-        elif isinstance(message, Request | Notification):
-            name = get_text(message.params, "sessionId")
-            if isinstance(message, Request):
-                self._asked[id_key(message.id)] = name
-        stream = self._stream(name)
+        if self.answers_initialize(message):
+            return None
+        stream = self._stream(self.note(message))
         stream.put(frame)
         return stream
 
-    def knows(self, session: str) -> bool:
-        """Return whether the session was opened here, or was named by the client or the agent."""
-        return session in self._sessions or session in self._streams
+    def answers_initialize(self, message: Message) -> bool:
+        """Return whether it is the response to the `initialize` that opens the connection."""
+        is_response = isinstance(message, SuccessResponse | ErrorResponse)
+        if not is_response or self._opening is None or id_key(message.id) != self._opening:
+            return False
+        self._opening = None
+        return True
 
-    def open_stream(self, headers: Mapping[str, str], *, is_kept: bool) -> EventStream | Reply:
-        """Return the stream that a GET opens, or why it is refused.
+    def note(self, message: Message) -> str | None:
+        """Note a message of the agent; return the session whose stream carries it, if any."""
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            return self._unanswered.pop(id_key(message.id), None)
+        if not isinstance(message, Request | Notification):
+            return None
+        session = get_text(message.params, "sessionId")
+        if isinstance(message, Request) and not self.is_socket:
+            self._asked[id_key(message.id)] = session
+        return session
 
-        `is_kept` says that the session is in the store, if the connection does not know it.
-        """
+    def next(self, stream: EventStream) -> Event | None:
+        """Return the next event of a stream, which counts as read now; None if none waits."""
+        event = stream.next()
+        # What is kept is dropped from the stream that has the most, and some more at once: looking
+        # for it takes a while.
+        if self._totals.replay > self._limits.replay:
+            while self._totals.replay > self._limits.replay * 3 // 4:
+                max(self._streams.values(), key=lambda each: each.replay).forget_first()
+        return event
+
+    def open_stream(self, headers: Mapping[str, str]) -> EventStream | Reply:
+        """Return the stream that a GET opens, or why it is refused."""
         accepted = headers.get("accept", "*/*").lower()
         if not any(each in accepted for each in (EVENT_STREAM, "*/*", "text/*")):
             return refusal(406, f"Accept has to include {EVENT_STREAM}")
         session = headers.get(SESSION_HEADER)
-        if session is not None and not (self.knows(session) or is_kept):
-            return refusal(404, "There is no such session")
-        stream = self._stream(session)
+        if session is not None and len(session) > MAX_ID:
+            return refusal(400, f"{_SESSION} is longer than {MAX_ID} characters")
+        if self.is_socket:
+            return refusal(409, "The connection is a WebSocket, which gets all messages")
+        stream = self._stream(session or None)
         if stream.has_reader:
             return refusal(409, "The stream has a reader already")
-        last = headers.get("last-event-id")
+        if self.readers >= self._limits.readers:
+            return refusal(
+                429, f"{self._limits.readers} streams of the connection are read already"
+            )
+        last = headers.get(LAST_EVENT_HEADER)
         if last and not stream.resume_after(last):
-            return refusal(404, "The events after the last one are gone; load the session again")
+            return refusal(409, "Events after the last one are gone; load the session again")
         stream.has_reader = True
         return stream
 
-    def _note_session(self, result: Json) -> None:
-        opened = get_text(result, "sessionId")
-        if opened is not None:
-            self._sessions.add(opened)
+    def close_stream(self, stream: EventStream) -> None:
+        """Note that a stream has no reader any more."""
+        stream.has_reader = False
+        if stream.name is not None and not stream.is_unread and not stream.replay:
+            self._streams.pop(stream.name, None)
+
+    def clear(self) -> None:
+        """Drop all frames."""
+        for stream in self._streams.values():
+            stream.clear()
 
     def _stream(self, name: str | None) -> EventStream:
         found = self._streams.get(name)
         if found is None:
-            found = self._streams[name] = EventStream(name, self._limits.replay)
+            found = self._streams[name] = EventStream(name, self._totals, self._numbers)
         return found

@@ -1,0 +1,260 @@
+"""Runs ASGI applications on sockets of this machine, by uvicorn: TCP, TLS, or a Unix socket.
+
+Over TLS, HTTP/2 is offered by ALPN; WebSockets are HTTP/1.1.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import socket
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Self
+
+import anyio
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse, Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import ASGIApp
+
+from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.transport.http_guard import Access, guarded
+from acp_protocol.transport.http_server import HttpEndpoint
+from acp_protocol.transport.served_connections import Connections
+
+UNIX: Final = "unix:"
+"""Prefix of the address of a Unix domain socket."""
+PATH: Final = "/acp"
+BACKLOG: Final = 128
+HEAD_BYTES: Final = 64 * 1024
+"""Bytes of a request's head, at most."""
+
+
+class ListenError(AcpError):
+    """A socket cannot be opened."""
+
+    def __init__(self, message: str, *, is_in_use: bool = False) -> None:
+        super().__init__(message)
+        self.is_in_use = is_in_use
+
+
+@dataclass(frozen=True, slots=True)
+class TlsFiles:
+    """The certificate of a server, with its chain, and its key."""
+
+    certificate: Path
+    key: Path
+
+
+class Listener:
+    """A listening socket; connections wait until `serve` takes them."""
+
+    def __init__(self, address: str, tls: TlsFiles | None = None) -> None:
+        """Open the socket of `HOST:PORT` or `unix:FILE`.
+
+        Raises:
+            ListenError: it cannot be opened.
+        """
+        self.tls = tls
+        self._path: Path | None = None
+        try:
+            if address.startswith(UNIX):
+                self._path = Path(address.removeprefix(UNIX)).expanduser().absolute()
+                self.socket = _unix_socket(self._path)
+            else:
+                self.socket = _tcp_socket(address)
+        except OSError as error:
+            reason = describe_os_error(error)
+            is_in_use = error.errno == errno.EADDRINUSE
+            raise ListenError(f"{address} cannot be used: {reason}", is_in_use=is_in_use) from None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.socket.close()
+        if self._path is not None:
+            with suppress(OSError):
+                self._path.unlink()
+
+    @property
+    def scheme(self) -> str:
+        return "http" if self.tls is None else "https"
+
+    @property
+    def url(self) -> str:
+        """The URL of the server, or the path of the socket."""
+        if self._path is not None:
+            return f"{UNIX}{self._path}"
+        host, port, *_ = self.socket.getsockname()
+        return (
+            f"{self.scheme}://[{host}]:{port}" if ":" in host else f"{self.scheme}://{host}:{port}"
+        )
+
+    @property
+    def hosts(self) -> frozenset[str]:
+        """The `Host` headers of requests from this machine."""
+        if self._path is not None:
+            return frozenset({"localhost"})
+        port: int = self.socket.getsockname()[1]
+        return with_port(
+            {"localhost", "127.0.0.1", "[::1]", self.url.split("/")[2].rpartition(":")[0]},
+            port,
+            self.scheme,
+        )
+
+
+def with_port(names: set[str], port: int, scheme: str) -> frozenset[str]:
+    """Return the `Host` headers that name a port of these hosts."""
+    is_default = port == (80 if scheme == "http" else 443)
+    return frozenset({f"{name}:{port}" for name in names} | (names if is_default else set()))
+
+
+class _Server(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        """Leave signals to the caller."""
+        yield
+
+
+async def run_app(app: ASGIApp, listener: Listener, *, max_body: int, stop: anyio.Event) -> None:
+    """Serve `app` until `stop` is set, and end; at the latest when cancelled."""
+    tls: dict[str, Any] = {"http": "h11"}
+    if listener.tls is not None:
+        tls = {
+            "http": "zttp",
+            "http2": True,
+            "ssl_certfile": listener.tls.certificate,
+            "ssl_keyfile": listener.tls.key,
+        }
+    config = uvicorn.Config(
+        app,
+        ws="websockets-sansio",
+        ws_max_size=max_body,
+        ws_per_message_deflate=False,
+        lifespan="off",
+        log_config=None,
+        log_level="error",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=1,
+        h11_max_incomplete_event_size=HEAD_BYTES,
+        **tls,
+    )
+    server = _Server(config)
+
+    async with anyio.create_task_group() as tasks:
+
+        async def wait_stop() -> None:
+            await stop.wait()
+            server.should_exit = True
+
+        tasks.start_soon(wait_stop)
+        try:
+            await server.serve([listener.socket])
+        finally:
+            _abort(server)
+        tasks.cancel_scope.cancel()
+
+
+def _abort(server: uvicorn.Server) -> None:
+    """End what a server has left, as it does when it is cancelled."""
+    for each in getattr(server, "servers", ()):
+        each.close()
+    for connection in list(server.server_state.connections):
+        connection.transport.abort()
+    for task in list(server.server_state.tasks):
+        task.cancel()
+
+
+def endpoint_app(connections: Connections, access: Access) -> ASGIApp:
+    """Return the application of an agent: its endpoint, and what operators ask."""
+    endpoint = HttpEndpoint(connections)
+
+    async def healthz(_: Request) -> Response:
+        if connections.is_ending:
+            return PlainTextResponse("ending\n", 503)
+        return PlainTextResponse("ok\n")
+
+    routes = [
+        Route(PATH, endpoint),
+        WebSocketRoute(PATH, endpoint),
+        Route("/healthz", healthz),
+    ]
+    return guarded(Starlette(routes=routes), access)
+
+
+async def serve_agents(
+    listener: Listener,
+    connections: Connections,
+    access: Access,
+    *,
+    stop: anyio.Event,
+    drain: Callable[[], Awaitable[None]] | None = None,
+    drain_s: float = 30.0,
+) -> None:
+    """Serve connections until `stop` is set; then those that are open may finish their work.
+
+    `drain` waits for that, besides for the requests of the connections; it takes `drain_s` at most.
+    """
+    app = endpoint_app(connections, access)
+    end = anyio.Event()
+
+    async def wait_stop() -> None:
+        await stop.wait()
+        connections.is_ending = True
+        with anyio.move_on_after(drain_s):
+            await connections.wait_settled()
+            if drain is not None:
+                await drain()
+                await connections.wait_settled()
+        connections.end_all()
+        end.set()
+
+    async with connections.running(), anyio.create_task_group() as tasks:
+        tasks.start_soon(wait_stop)
+        await run_app(app, listener, max_body=connections.limits.body, stop=end)
+        tasks.cancel_scope.cancel()
+
+
+def _tcp_socket(address: str) -> socket.socket:
+    host, _, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
+    # "localhost" is IPv4 here, although the name may mean both.
+    return _listening(family, ("127.0.0.1" if bare == "localhost" else bare, int(port)))
+
+
+def _unix_socket(path: Path) -> socket.socket:
+    """Return a socket for this user alone; a socket that no process listens on is replaced."""
+    if path.is_socket() and not path.is_symlink():
+        with socket.socket(socket.AF_UNIX) as probe, suppress(BlockingIOError):
+            probe.setblocking(False)
+            try:
+                probe.connect(str(path))
+            except ConnectionRefusedError:
+                path.unlink()
+    # The mode must be right from the first moment.
+    before = os.umask(0o177)
+    try:
+        return _listening(socket.AF_UNIX, str(path))
+    finally:
+        os.umask(before)
+
+
+def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
+    listener = socket.socket(family)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind(address)
+        listener.listen(BACKLOG)
+    except BaseException:
+        listener.close()
+        raise
+    return listener

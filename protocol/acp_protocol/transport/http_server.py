@@ -1,0 +1,264 @@
+"""The endpoint of an agent over HTTP and WebSocket, as an ASGI application.
+
+What a request means is in `http.py`; this reads requests and writes responses.
+
+Source: ACP, RFD "Streamable HTTP and WebSocket transport".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+import anyio
+from starlette.datastructures import Headers
+from starlette.types import Message as AsgiMessage
+from starlette.types import Receive, Scope, Send
+from starlette.websockets import WebSocket
+
+from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.jsonrpc import INTERNAL_ERROR, Request
+from acp_protocol.transport.http import (
+    CONNECTION_HEADER,
+    EVENT_STREAM,
+    JSON_TYPE,
+    KEEP_ALIVE,
+    EventStream,
+    Posted,
+    Reply,
+    ServedConnection,
+    comment,
+    error_reply,
+    read_post,
+    refusal,
+    too_large,
+)
+from acp_protocol.transport.served_connections import Connections, OpenConnection, busy
+from acp_protocol.transport.websocket_server import serve_socket
+
+
+@dataclass
+class HttpEndpoint:
+    """Serves the connections; `connections.running` has to be entered first."""
+
+    connections: Connections
+
+    def __post_init__(self) -> None:
+        self._bodies = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "websocket":
+            await serve_socket(self.connections, WebSocket(scope, receive, send))
+            return
+        headers = _headers(scope)
+        match scope["method"]:
+            case "POST":
+                reply = await self._post(headers, receive)
+            case "GET":
+                reply = await self._get(headers, receive, send)
+            case "DELETE":
+                reply = self._delete(headers)
+            case _:
+                reply = refusal(405, "Only GET, POST and DELETE are possible")
+                reply = Reply(405, reply.body, reply.media_type, {"Allow": "GET, POST, DELETE"})
+        if reply is not None:
+            await send_reply(reply, send)
+
+    async def _post(self, headers: Mapping[str, str], receive: Receive) -> Reply | None:
+        """Handle a message; return the response, or None if the client has gone."""
+        body = bytearray()
+        try:
+            with anyio.move_on_after(self.connections.server_limits.body_s) as limit:
+                if (refused := await self._read(body, receive)) is not None:
+                    return refused
+            if limit.cancelled_caught:
+                return refusal(408, "The body did not come in time")
+            posted = read_post(headers, bytes(body), self.connections.limits)
+            if isinstance(posted, Reply):
+                return posted
+            self.connections.counts.received(len(body))
+            if posted.connection is None:
+                return await self._initialize(posted, receive)
+            return await self._forward(posted, posted.connection, receive)
+        except _GoneError:
+            return None
+        finally:
+            self._bodies -= len(body)
+
+    async def _read(self, body: bytearray, receive: Receive) -> Reply | None:
+        """Read the body of a request; return why it is refused, if it is."""
+        has_more = True
+        while has_more:
+            message = await receive()
+            if message["type"] != "http.request":
+                raise _GoneError
+            chunk = message.get("body", b"")
+            body += chunk
+            self._bodies += len(chunk)
+            if len(body) > self.connections.limits.body:
+                return too_large(self.connections.limits)
+            if self._bodies > self.connections.server_limits.bodies:
+                return busy("Too many bodies are on their way")
+            has_more = message.get("more_body", False)
+        return None
+
+    async def _initialize(self, posted: Posted, receive: Receive) -> Reply:
+        request = posted.message
+        assert isinstance(request, Request)
+        connection = self.connections.new()
+        if isinstance(connection, Reply):
+            return connection
+
+        async def open_() -> None:
+            await connection.send(posted.raw)
+            await connection.wait_opening()
+
+        try:
+            connection.state.open(request)
+            self.connections.start(connection)
+            with anyio.move_on_after(self.connections.server_limits.initialize_s) as limit:
+                await _unless_gone(open_, receive)
+            if limit.cancelled_caught:
+                reason = "The agent did not answer initialize in time"
+                return error_reply(504, INTERNAL_ERROR, reason, request.id)
+        except ConnectionClosedError:
+            pass
+        finally:
+            connection.is_initialized = connection.opening is not None
+            if not connection.is_initialized:
+                connection.end("client", "initialize was not answered")
+        if connection.opening is None:
+            reason = f"The agent did not answer initialize: {connection.reason}"
+            return error_reply(500, INTERNAL_ERROR, reason, request.id)
+        return Reply(200, connection.opening, JSON_TYPE, self.connections.headers(connection))
+
+    async def _forward(self, posted: Posted, id_: str, receive: Receive) -> Reply:
+        connection = self.connections.find(id_)
+        if isinstance(connection, Reply):
+            return connection
+        if isinstance(posted.message, Request):
+            # Its response will have to wait for a reader, too.
+            await _unless_gone(connection.wait_room, receive)
+        if (refused := connection.state.accept(posted)) is not None:
+            return refused
+        try:
+            await connection.send(posted.raw)
+        except ConnectionClosedError:
+            return self.connections.unknown(id_)
+        return Reply(202)
+
+    def _delete(self, headers: Mapping[str, str]) -> Reply:
+        connection = self.connections.find(headers.get(CONNECTION_HEADER))
+        if isinstance(connection, Reply):
+            return connection
+        connection.end("client", "the client ended it")
+        return Reply(202)
+
+    async def _get(self, headers: Mapping[str, str], receive: Receive, send: Send) -> Reply | None:
+        connection = self.connections.find(headers.get(CONNECTION_HEADER))
+        if isinstance(connection, Reply):
+            # A wrong Accept is reported first.
+            opened = ServedConnection(self.connections.limits).open_stream(headers)
+            return opened if isinstance(opened, Reply) else connection
+        stream = connection.state.open_stream(headers)
+        if isinstance(stream, Reply):
+            return stream
+        counts = self.connections.counts
+        counts.streams += 1
+        try:
+            await send(_start(200, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}))
+            await _unless_gone(lambda: self._write_events(connection, stream, send), receive)
+        except _GoneError:
+            pass
+        finally:
+            counts.streams -= 1
+            connection.state.close_stream(stream)
+            connection.notify()
+        return None
+
+    async def _write_events(
+        self, connection: OpenConnection, stream: EventStream, send: Send
+    ) -> None:
+        """Write the events of a stream until its connection ends."""
+        # Headers go out at once with it, even if there is no event yet.
+        await send(_body(KEEP_ALIVE))
+        while True:
+            event = connection.state.next(stream)
+            if event is not None:
+                try:
+                    await send(_body(data := event.encode()))
+                except BaseException:
+                    stream.put_back()
+                    raise
+                self.connections.counts.sent(len(data))
+                connection.notify()
+            elif connection.ended_by is not None:
+                break
+            else:
+                await self._wait_event(connection, send)
+        if connection.ended_by not in {"agent", "client"}:
+            await send(_body(comment(f"the connection ended: {connection.reason}")))
+        await send(_body(b"", more=False))
+
+    async def _wait_event(self, connection: OpenConnection, send: Send) -> None:
+        """Return when the connection has changed, or when a comment has said that it has not."""
+        with anyio.move_on_after(self.connections.server_limits.keep_alive_s) as limit:
+            await connection.wait_change()
+        if limit.cancelled_caught:
+            await send(_body(KEEP_ALIVE))
+
+
+class _GoneError(Exception):
+    """The client has closed the request before its response."""
+
+
+async def _unless_gone(action: Callable[[], Awaitable[None]], receive: Receive) -> None:
+    """Run `action`, whose request was read to its end.
+
+    Raises:
+        _GoneError: the client closed the request meanwhile.
+    """
+    problem: Exception | None = _GoneError()
+    async with anyio.create_task_group() as tasks:
+
+        async def watch() -> None:
+            while (await receive())["type"] != "http.disconnect":
+                pass
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(watch)
+        try:
+            await action()
+            problem = None
+        except ConnectionClosedError as error:
+            # Here, because the group would wrap it.
+            problem = error
+        tasks.cancel_scope.cancel()
+    if problem is not None:
+        raise problem
+
+
+def _headers(scope: Scope) -> dict[str, str]:
+    """Return the headers of a request; one that comes twice has both values, as in a list."""
+    headers: dict[str, str] = {}
+    for name, value in Headers(scope=scope).items():
+        headers[name] = f"{headers[name]}, {value}" if name in headers else value
+    return headers
+
+
+def _start(status: int, headers: Mapping[str, str]) -> AsgiMessage:
+    raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
+    return {"type": "http.response.start", "status": status, "headers": raw}
+
+
+def _body(data: bytes, *, more: bool = True) -> AsgiMessage:
+    return {"type": "http.response.body", "body": data, "more_body": more}
+
+
+async def send_reply(reply: Reply, send: Send) -> None:
+    """Send the response to a request."""
+    headers = {"Content-Length": str(len(reply.body))} | dict(reply.headers)
+    if reply.media_type:
+        headers["Content-Type"] = reply.media_type
+    await send(_start(reply.status, headers))
+    await send(_body(reply.body, more=False))

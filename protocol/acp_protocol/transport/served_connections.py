@@ -1,0 +1,299 @@
+"""The open connections of a server, each with its agent, over HTTP and WebSocket.
+
+An agent is read from only while there is room for what it says: a client that does not read makes
+it wait, and ends its connection if it goes on.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Final, Literal, TypeAlias
+
+import anyio
+from anyio.abc import TaskGroup
+
+from acp_protocol.errors import AcpError, ConnectionClosedError
+from acp_protocol.transport.base import Transport
+from acp_protocol.transport.http import Limits, Reply, ServedConnection, refusal
+
+logger = logging.getLogger(__name__)
+
+OpenAgent: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
+"""Starts the agent of a connection; what it yields is the client's end of it."""
+AFFINITY_COOKIE: Final = "acp-affinity"
+MAX_ENDED: Final = 256
+"""Ended connections whose reason is remembered, for the clients that still name them."""
+EndedBy: TypeAlias = Literal["agent", "client", "protocol", "limit", "error", "shutdown"]
+CLOSE_CODES: Final[Mapping[EndedBy, int]] = {
+    "agent": 1000,
+    "client": 1000,
+    "shutdown": 1001,
+    "protocol": 1002,
+    "limit": 1008,
+    "error": 1011,
+}
+"""The code that closes a WebSocket, by what ends its connection."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerLimits:
+    """What all connections together may take, and how long."""
+
+    connections: int = 1024
+    bodies: int = 256 * 2**20
+    """Bytes of bodies that are being read or wait for their agent."""
+    initialize_s: float = 30.0
+    """Seconds that an agent may take to start and to answer `initialize`."""
+    body_s: float = 60.0
+    """Seconds that a client may take to send a body, or the first message of a WebSocket."""
+    keep_alive_s: float = 15.0
+    """Seconds between comments on a stream that has nothing else to say."""
+
+
+@dataclass(slots=True)
+class Counts:
+    """What a server has open, and what it has moved."""
+
+    streams: int = 0
+    sockets: int = 0
+    opened: int = 0
+    """Connections, in all."""
+    received_messages: int = 0
+    received_bytes: int = 0
+    sent_messages: int = 0
+    sent_bytes: int = 0
+
+    def received(self, size: int) -> None:
+        """Count a message of a client."""
+        self.received_messages += 1
+        self.received_bytes += size
+
+    def sent(self, size: int) -> None:
+        """Count a message to a client."""
+        self.sent_messages += 1
+        self.sent_bytes += size
+
+
+class OpenConnection:
+    """A connection and its agent."""
+
+    def __init__(self, limits: Limits, *, is_socket: bool) -> None:
+        self.id = secrets.token_urlsafe(24)
+        self.state = ServedConnection(limits, is_socket=is_socket)
+        self.is_initialized = False
+        """Whether `initialize` was answered, and other messages may follow."""
+        self.opening: bytes | None = None
+        """The response to `initialize`."""
+        self.ended_by: EndedBy | None = None
+        self.reason = ""
+        self.scope = anyio.CancelScope()
+        self.agent: Transport | None = None
+        self._sending = anyio.Lock()
+        self._changed = anyio.Event()
+
+    def notify(self) -> None:
+        """Wake all that wait: a frame came or was read, or the connection opened or ended."""
+        self._changed.set()
+        self._changed = anyio.Event()
+
+    async def wait_change(self) -> None:
+        await self._changed.wait()
+
+    def end(self, by: EndedBy, reason: str) -> None:
+        """End the connection and its agent at once, if it has not ended.
+
+        What an agent has said before it ended is still read; else nothing is.
+        """
+        if self.ended_by is None:
+            self.ended_by, self.reason = by, reason
+            if by != "agent":
+                self.state.clear()
+        self.scope.cancel()
+        self.notify()
+
+    async def send(self, frame: bytes) -> None:
+        """Send a frame to the agent, once that has started.
+
+        Raises:
+            ConnectionClosedError: the agent has ended.
+        """
+        while self.agent is None and self.ended_by is None:
+            await self.wait_change()
+        async with self._sending:
+            if self.agent is None or self.ended_by is not None:
+                raise ConnectionClosedError
+            await self.agent.send(frame)
+
+    async def wait_opening(self) -> None:
+        """Return once `initialize` is answered, or the connection has ended."""
+        while self.opening is None and self.ended_by is None:
+            await self.wait_change()
+
+    async def wait_room(self) -> None:
+        """Return once the agent may say more, or the connection has ended."""
+        while self.ended_by is None and self.state.is_full:
+            await self.wait_change()
+
+    async def wait_settled(self) -> None:
+        """Return once no request waits for its response, and no reader for a frame."""
+        state = self.state
+        while self.ended_by is None and not (
+            state.is_idle and not (state.unread and state.readers)
+        ):
+            await self.wait_change()
+
+
+@dataclass
+class Connections:
+    """The connections of a server; they can be opened inside `running`."""
+
+    open_agent: OpenAgent
+    limits: Limits = field(default_factory=Limits)
+    server_limits: ServerLimits = field(default_factory=ServerLimits)
+    path: str = "/acp"
+    """Where the endpoint is, for the cookie."""
+    counts: Counts = field(default_factory=Counts)
+
+    def __post_init__(self) -> None:
+        self._open: dict[str, OpenConnection] = {}
+        self._ended: OrderedDict[str, str] = OrderedDict()
+        self._tasks: TaskGroup | None = None
+        self._affinity = secrets.token_urlsafe(16)
+        self.is_ending = False
+        """Whether no more connections are opened; those that are open go on."""
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Run the agents of the connections; end all of them at the end of the block."""
+        async with anyio.create_task_group() as self._tasks:
+            try:
+                yield
+            finally:
+                self.end_all()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    @property
+    def sessions(self) -> int:
+        """Sessions with a stream, over all connections."""
+        return sum(each.state.sessions for each in self._open.values())
+
+    @property
+    def unread(self) -> int:
+        """Bytes that wait for readers, over all connections."""
+        return sum(each.state.unread for each in self._open.values())
+
+    async def wait_settled(self) -> None:
+        """Return once no request waits for its response, and no reader for a frame."""
+        for connection in list(self._open.values()):
+            await connection.wait_settled()
+
+    def end_all(self) -> None:
+        """End all connections, because the server ends."""
+        self.is_ending = True
+        for connection in list(self._open.values()):
+            connection.end("shutdown", "the server ends")
+
+    def headers(self, connection: OpenConnection) -> dict[str, str]:
+        """Return what a client gets with its connection: the id, and the way to this process."""
+        cookie = f"{AFFINITY_COOKIE}={self._affinity}; Path={self.path}; HttpOnly; SameSite=Lax"
+        return {"Acp-Connection-Id": connection.id, "Set-Cookie": cookie}
+
+    def new(self, *, is_socket: bool = False) -> OpenConnection | Reply:
+        """Return a new connection; its agent is started by `start`. Or return why there is none."""
+        if self.is_ending or self._tasks is None:
+            return busy("The server ends")
+        if len(self) >= self.server_limits.connections:
+            return busy(f"{self.server_limits.connections} connections are open")
+        connection = OpenConnection(self.limits, is_socket=is_socket)
+        self._open[connection.id] = connection
+        self.counts.opened += 1
+        return connection
+
+    def start(self, connection: OpenConnection) -> None:
+        """Start the agent of a connection."""
+        assert self._tasks is not None
+        self._tasks.start_soon(self._run, connection)
+
+    def find(self, id_: str | None) -> OpenConnection | Reply:
+        """Return the connection that a client names, or why there is none."""
+        if id_ is None:
+            return refusal(400, "Acp-Connection-Id is missing")
+        connection = self._open.get(id_)
+        if connection is None or connection.ended_by or not connection.is_initialized:
+            return self.unknown(id_)
+        return connection
+
+    def unknown(self, id_: str) -> Reply:
+        """Return the response to a client that names a connection that is not open here."""
+        if (reason := self._ended.get(id_)) is not None:
+            return refusal(404, f"The connection has ended: {reason}. Open a new one")
+        return refusal(404, "This process has no such connection. Open a new one with initialize")
+
+    def close(self, connection: OpenConnection) -> None:
+        """Forget a connection that has ended."""
+        if self._open.pop(connection.id, None) is not None:
+            self._ended[connection.id] = connection.reason
+            if len(self._ended) > MAX_ENDED:
+                self._ended.popitem(last=False)
+
+    def end_for_limit(self, connection: OpenConnection, reason: str) -> None:
+        """End a connection that takes more than it may, and log that."""
+        logger.warning("connection %s… ends: %s", connection.id[:6], reason)
+        connection.end("limit", reason)
+
+    async def _run(self, connection: OpenConnection) -> None:
+        """Run the agent of a connection until either of them ends."""
+        try:
+            with connection.scope:
+                async with self.open_agent() as connection.agent:
+                    connection.notify()
+                    if connection.state.is_socket:
+                        # The WebSocket reads from the agent itself.
+                        await anyio.sleep_forever()
+                    await self._route(connection, connection.agent)
+        except AcpError as problem:
+            logger.warning("the agent of connection %s… failed: %s", connection.id[:6], problem)
+            connection.end("error", str(problem))
+        except Exception:
+            # One connection must not end the others.
+            logger.exception("connection %s… failed", connection.id[:6])
+            connection.end("error", "internal error")
+        finally:
+            connection.end("agent", "the agent ended")
+            self.close(connection)
+
+    async def _route(self, connection: OpenConnection, agent: Transport) -> None:
+        """Read from the agent while there is room, until it ends."""
+        try:
+            while True:
+                frame = await agent.receive()
+                if connection.state.put(frame) is None and connection.opening is None:
+                    connection.opening = frame
+                connection.notify()
+                if (excess := connection.state.excess) is not None:
+                    self.end_for_limit(connection, excess)
+                await self._wait_room(connection)
+        except ConnectionClosedError:
+            connection.end("agent", "the agent ended")
+
+    async def _wait_room(self, connection: OpenConnection) -> None:
+        """Return once the client has read enough; end the connection if it reads nothing."""
+        while connection.state.is_full:
+            with anyio.move_on_after(self.limits.stall_s) as limit:
+                await connection.wait_change()
+            if limit.cancelled_caught:
+                reason = f"the client has read nothing for {self.limits.stall_s:g} s"
+                self.end_for_limit(connection, reason)
+                return
+
+
+def busy(reason: str) -> Reply:
+    """Return the response to a request that may come again later."""
+    return Reply(503, reason.encode(), "text/plain; charset=utf-8", {"Retry-After": "1"})
