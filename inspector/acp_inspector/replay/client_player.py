@@ -823,7 +823,7 @@ def prepare_workspace(header: Header, directory: Path) -> None:
         if not isinstance(text, str):
             raise RecordingError(f"the recording's file {name!r} has no text")
         try:
-            roots.write_text(f"{directory}/{name}", text)
+            roots.write_text(str(directory / name), text)
         except FileRefusedError as problem:
             raise RecordingError(
                 f"the recording's file {name!r} is refused: {problem.reason}"

@@ -18,7 +18,7 @@ from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.json_values import get
-from acp_protocol.jsonrpc import Json, encode_request, parse
+from acp_protocol.jsonrpc import Json, encode_error, encode_request, parse
 from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.memory import memory_pair
 from tests.inspector.conformance.client_defects import DEFECTS
@@ -151,6 +151,37 @@ async def test_nothing_is_served_before_initialize_where_the_dialect_demands_it(
         await theirs.aclose()
         await ours.aclose()
     assert codes == found
+
+
+async def test_files_in_the_root_have_paths_with_one_slash() -> None:
+    theirs, ours = memory_pair()
+    cases = client_suite().select("v1", ["files.*"])
+    flags: Json = {"readTextFile": True, "writeTextFile": True}
+    reports: list[Report] = []
+    paths: list[Json] = []
+
+    async def refuse() -> None:
+        """Refuse what is requested until the turn ends."""
+        while get(message := parse(await theirs.receive()), "id") != "prompt":
+            paths.append(get(get(message, "params"), "path"))
+            if get(message, "id") is not None and get(message, "method") is not None:
+                await theirs.send(encode_error(get(message, "id"), -32603, "no"))
+
+    async with BackgroundTasks() as tasks:
+        tasks.start_soon(
+            judge_client, ours, ours.close_sending, cases, ClientOptions(), reports.append
+        )
+        claims: Json = {"protocolVersion": 1, "clientCapabilities": {"fs": flags}}
+        place: Json = {"cwd": "/", "mcpServers": []}
+        await theirs.send(encode_request("first", "initialize", claims))
+        await theirs.send(encode_request("new", "session/new", place))
+        prompt: Json = {"sessionId": "session-1", "prompt": []}
+        await theirs.send(encode_request("prompt", "session/prompt", prompt))
+        await refuse()
+        await theirs.aclose()
+        await ours.aclose()
+    assert {"/acp-conform-note.txt", "/no-such-file-0000"} <= set(paths)
+    assert not any(path.startswith("//") for path in paths if isinstance(path, str))
 
 
 async def test_client_that_floods_is_told_so() -> None:

@@ -22,6 +22,12 @@ def test_its_files_are_written(tmp_path: Path) -> None:
     assert (tmp_path / "sub" / "b.txt").read_text() == "B"
 
 
+def test_files_are_written_below_the_root_too(tmp_path: Path) -> None:
+    path = tmp_path.resolve() / "a.txt"
+    prepare_workspace(header({str(path).removeprefix("/"): "A"}), Path("/"))
+    assert path.read_text() == "A"
+
+
 @pytest.mark.parametrize("name", ["../out.txt", "/etc/x", "a/../../out.txt", "link/out.txt", "\0"])
 def test_no_name_leads_out(tmp_path: Path, name: str) -> None:
     inside = tmp_path / "inside"

@@ -3,6 +3,8 @@
 An answer that is not as expected is reported on stderr, and the exit code is 1 then.
 """
 
+from pathlib import Path
+
 from acp_agent.scripted import Failed
 
 
@@ -19,12 +21,12 @@ async def prompt(call):
 
 
 async def _read(call):
-    content = await call.read(f"{call.cwd}/notes.md")
+    content = await call.read(str(Path(call.cwd, "notes.md")))
     await call.text(f"It says: {content}")
 
 
 async def _write(call):
-    path = f"{call.cwd}/made.txt"
+    path = str(Path(call.cwd, "made.txt"))
     await call.write(path, "Made by the agent.\n")
     if call.offers("fs", "readTextFile"):
         assert await call.read(path) == "Made by the agent.\n"

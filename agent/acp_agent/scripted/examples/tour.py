@@ -1,5 +1,7 @@
 """All that an agent shows in a turn, as a correct agent shows it, in both versions."""
 
+from pathlib import Path
+
 from acp_agent.scripted import Agent
 
 agent = Agent(
@@ -16,7 +18,7 @@ async def prompt(call):
     await call.plan(
         {"content": "Read the notes", "status": "in_progress", "priority": "high"}, "Change them"
     )
-    notes = f"{call.cwd}/notes.md"
+    notes = str(Path(call.cwd, "notes.md"))
     read, edit, count, run = (f"{name}-{call.nth}" for name in ("read", "edit", "count", "run"))
 
     await call.tool(

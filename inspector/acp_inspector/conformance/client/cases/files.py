@@ -30,14 +30,18 @@ NOTE: Final = "acp-conform-note.txt"
 TEXT: Final = "one\ntwo\nthree\nfour\n"
 
 
+def _path(stage: Stage, name: str) -> str:
+    """Return the path of a file in the directory of the session, which may be the root."""
+    return str(Path(stage.cwd, name))
+
+
 async def _write(stage: Stage, text: str) -> Reply:
-    path = f"{stage.cwd}/{NOTE}"
-    params: Json = {"sessionId": stage.session, "path": path, "content": text}
+    params: Json = {"sessionId": stage.session, "path": _path(stage, NOTE), "content": text}
     return await stage.request("fs/write_text_file", params)
 
 
 async def _read(stage: Stage, **more: Json) -> str:
-    params: Json = {"sessionId": stage.session, "path": f"{stage.cwd}/{NOTE}", **more}
+    params: Json = {"sessionId": stage.session, "path": _path(stage, NOTE), **more}
     result = result_of(await stage.request("fs/read_text_file", params), "fs/read_text_file")
     content = result.get("content")
     if not isinstance(content, str):
@@ -59,7 +63,7 @@ async def write_new(stage: Stage) -> None:
 
 
 async def _remove(stage: Stage) -> None:
-    await anyio.Path(Path(stage.cwd) / NOTE).unlink(missing_ok=True)
+    await anyio.Path(_path(stage, NOTE)).unlink(missing_ok=True)
 
 
 @case("files.read-back", "File system, Reading files", profiles=V1, rules=("missing-file-content",))
@@ -101,7 +105,7 @@ async def write_over(stage: Stage) -> None:
 async def missing(stage: Stage) -> None:
     """Reading a file that does not exist is refused with -32002."""
     stage.require("fs.readTextFile")
-    params: Json = {"sessionId": stage.session, "path": f"{stage.cwd}/no-such-file-0000"}
+    params: Json = {"sessionId": stage.session, "path": _path(stage, "no-such-file-0000")}
     error_of(await stage.request("fs/read_text_file", params), "reading it", RESOURCE_NOT_FOUND)
 
 
