@@ -93,6 +93,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_click_opens_the_attachments_of_prompts_and_calls(
     workplace: Path, agent: Agent
 ) -> None:

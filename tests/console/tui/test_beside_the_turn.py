@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from acp_console.agents.spec import command_agent
 from acp_console.tui.chat.account import AccountScreen
 from acp_console.tui.chat.screen import ChatScreen
@@ -41,6 +43,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_subagent_is_a_card_and_a_line_whose_transcript_opens_and_goes_on(
     workplace: Path, agent: Agent
 ) -> None:
@@ -68,6 +71,7 @@ async def test_a_subagent_is_a_card_and_a_line_whose_transcript_opens_and_goes_o
         await until(pilot, lambda: "● ready" in say(app))
 
 
+@pytest.mark.long
 async def test_a_click_on_the_line_of_a_subagent_opens_its_transcript(
     workplace: Path, agent: Agent
 ) -> None:
@@ -164,6 +168,7 @@ while True:
 """
 
 
+@pytest.mark.long
 async def test_a_session_with_directories_outside_of_the_chat_is_opened_only_if_the_user_agrees(
     workplace: Path, agent: Agent
 ) -> None:
@@ -182,6 +187,7 @@ async def test_a_session_with_directories_outside_of_the_chat_is_opened_only_if_
         await until(pilot, lambda: len(app.open_chats.chats) == 2)
 
 
+@pytest.mark.long
 async def test_the_account_is_shown_left_and_entered_again(workplace: Path, agent: Agent) -> None:
     async with open_chat(workplace, agent(ABLE), size=(120, 40)) as (app, pilot):
         await pilot.press("f12")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 from textual.widgets import Button, Checkbox, Input, Select, SelectionList
 
 from acp_console.agents.spec import command_agent
@@ -83,6 +84,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_form_that_does_not_fit_says_so_and_tab_reaches_all_of_it(
     workplace: Path, agent: Agent
 ) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 from textual.widgets import Input
 
@@ -52,6 +53,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_escape_goes_back_from_variables_to_the_ways_to_log_in(
     workplace: Path, agent: Agent
 ) -> None:
@@ -103,6 +105,7 @@ async def test_text_that_begins_with_a_digit_is_no_login(workplace: Path, agent:
         assert chat_of(app).chat.needs_login
 
 
+@pytest.mark.long
 async def test_a_login_in_the_terminal_runs_after_its_whole_command_was_agreed_to(
     workplace: Path, agent: Agent
 ) -> None:

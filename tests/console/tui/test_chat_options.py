@@ -58,6 +58,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_the_model_that_was_chosen_is_shown_and_chats_are_told_apart(
     workplace: Path, agent: Agent
 ) -> None:

@@ -69,6 +69,7 @@ class Clock:
         return self.now
 
 
+@pytest.mark.long
 async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
     workplace: Path, agent: Agent
 ) -> None:
@@ -162,6 +163,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_an_address_is_read_to_its_end_before_it_is_copied(
     workplace: Path, agent: Agent
 ) -> None:
@@ -190,6 +192,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_command_in_the_title_is_wholly_shown_before_it_is_allowed(
     workplace: Path, agent: Agent
 ) -> None:
@@ -214,6 +217,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_what_allows_once_comes_before_what_allows_always(
     workplace: Path, agent: Agent
 ) -> None:
@@ -257,6 +261,7 @@ async def test_text_that_comes_at_once_answers_no_permission_prompt(
         await until(pilot, lambda: "you said no" in say(app))
 
 
+@pytest.mark.long
 async def test_a_rejection_can_be_explained_in_the_next_prompt(
     workplace: Path, agent: Agent
 ) -> None:
@@ -270,6 +275,7 @@ async def test_a_rejection_can_be_explained_in_the_next_prompt(
         await until(pilot, lambda: "heard use ls" in say(app))
 
 
+@pytest.mark.long
 async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Agent) -> None:
     async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
@@ -286,6 +292,7 @@ async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Ag
         assert "? waits for you" in say(app)
 
 
+@pytest.mark.long
 async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
     workplace: Path, agent: Agent
 ) -> None:
@@ -316,6 +323,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
     workplace: Path, agent: Agent
 ) -> None:
@@ -327,6 +335,7 @@ async def test_a_call_that_changes_while_it_asks_is_shown_as_it_is_now(
         assert "command: make" not in say(app)
 
 
+@pytest.mark.long
 async def test_what_was_chosen_for_a_call_as_it_was_is_not_sent(
     workplace: Path, agent: Agent
 ) -> None:
@@ -367,6 +376,7 @@ hear("never")
 """Asks again about the same call, without a response, once there is a file `go`."""
 
 
+@pytest.mark.long
 async def test_second_permission_request_for_a_call_replaces_the_first(
     workplace: Path, agent: Agent
 ) -> None:
@@ -382,6 +392,7 @@ async def test_second_permission_request_for_a_call_replaces_the_first(
         await until(pilot, lambda: "● ready" in say(app))
 
 
+@pytest.mark.long
 async def test_permission_prompt_that_the_traffic_covered_decides_nothing_at_once(
     workplace: Path, agent: Agent
 ) -> None:

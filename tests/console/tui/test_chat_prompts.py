@@ -6,6 +6,7 @@ import re
 import sys
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 
 from acp_console.agents.spec import DEMO_AGENT, command_agent
@@ -38,6 +39,7 @@ async def test_a_prompt_is_answered_in_streamed_markdown_and_shown_wherever_one_
         await until(pilot, lambda: "The plan is done" in say(app))
 
 
+@pytest.mark.long
 async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workplace: Path) -> None:
     async with open_chat(workplace, DEMO_AGENT.with_protocol(2), size=(100, 60)) as (app, pilot):
         await until(pilot, lambda: "mode Ask" in say(app))
@@ -56,6 +58,7 @@ async def test_version_two_looks_the_same_and_its_question_keeps_its_keys(workpl
     assert (workplace / "notes.txt").read_text() == "changed\ntwo\n"
 
 
+@pytest.mark.long
 async def test_an_agent_in_a_dialect_is_chatted_with_like_any_other(workplace: Path) -> None:
     script = Path(__file__).parents[2] / "protocol/dialects/peers/acpex_agent.py"
     async with open_chat(workplace, [sys.executable, str(script)]) as (app, pilot):
@@ -101,6 +104,7 @@ async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
         assert say(app).count("without a reply") == 1
 
 
+@pytest.mark.long
 async def test_prompts_sent_while_busy_wait_and_stopping_the_turn_puts_them_back(
     workplace: Path,
 ) -> None:
@@ -139,6 +143,7 @@ async def test_lines_that_are_written_quickly_stay_in_order(workplace: Path) -> 
         assert chat_of(app).editor.text == "a\nb\nc"
 
 
+@pytest.mark.long
 async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path) -> None:
     async with open_chat(workplace) as (app, pilot):
         await pilot.press("f1")
@@ -148,6 +153,7 @@ async def test_f1_explains_the_keys_and_f3_leaves_for_the_agents(workplace: Path
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
+@pytest.mark.long
 async def test_output_of_a_command_is_shown_while_it_runs(workplace: Path, agent: Agent) -> None:
     """The agent never asks for the output."""
     flag = workplace / "go-on"
@@ -166,6 +172,7 @@ hear("never")
         await until(pilot, lambda: bool(re.search(r"^\W*second\W*$", say(app), re.MULTILINE)))
 
 
+@pytest.mark.long
 async def test_escape_can_be_pressed_any_number_of_times_while_the_agent_reads_nothing(
     workplace: Path, agent: Agent
 ) -> None:
@@ -192,6 +199,7 @@ hear("never")
         assert "◐ starting" in say(app)
 
 
+@pytest.mark.long
 async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
     async with open_chat(workplace, size=(80, 24)) as (app, pilot):
         assert "Stop" not in say(app)
@@ -200,6 +208,7 @@ async def test_help_begins_with_the_keys_of_the_screen(workplace: Path) -> None:
         assert "List of agents" not in say(app)
 
 
+@pytest.mark.long
 async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None:
     async with open_chat(workplace, size=(140, 40)) as (app, pilot):
         await pilot.press(*"/tour", "enter")
@@ -251,6 +260,7 @@ while True:
 """
 
 
+@pytest.mark.long
 async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, agent: Agent) -> None:
     command = command_agent(agent(COMMANDS))
     app = ConsoleApp(agent=command, start="chat", cwd=workplace, timing=AT_ONCE)
@@ -274,6 +284,7 @@ async def test_commands_with_spaces_are_offered_word_by_word(workplace: Path, ag
         await until(pilot, lambda: editor.text == "/memory show @notes.txt ")
 
 
+@pytest.mark.long
 async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> None:
     history = PromptHistory(tmp_path / "prompts")
     for text in ("mend the parser", "write the docs\nin English", "mend the tests"):

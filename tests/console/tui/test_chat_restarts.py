@@ -66,6 +66,7 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
         await until(pilot, lambda: "● ready" in say(app))
 
 
+@pytest.mark.long
 async def test_a_restart_is_a_line_in_the_chat_and_goes_on_in_the_same_rows_and_recording(
     workplace: Path,
 ) -> None:
@@ -118,6 +119,7 @@ hear("never")
         await until(pilot, lambda: "heard hello again" in say(app))
 
 
+@pytest.mark.long
 async def test_restart_drops_what_the_old_agent_still_sends(workplace: Path, agent: Agent) -> None:
     """The old agent's permission prompt is gone, and its end does not stop the new agent."""
     script = """
@@ -139,6 +141,7 @@ hear("never")
         assert not app.screen.query_one("#problem").display
 
 
+@pytest.mark.long
 async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
     async with open_chat(workplace, size=(100, 30), notifications=True, record=path) as (
@@ -157,6 +160,7 @@ async def test_full_disk_during_a_recorded_chat_is_shown(workplace: Path) -> Non
         await until(pilot, lambda: "● ready" in say(app))
 
 
+@pytest.mark.long
 async def test_recording_goes_on_with_the_next_agent(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
     async with open_chat(workplace, size=(100, 30), record=path) as (app, pilot):
@@ -189,6 +193,7 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
         await until(pilot, lambda: "stopping" in say(app) and "F5 restarts the agent" in say(app))
 
 
+@pytest.mark.long
 async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent) -> None:
     async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
@@ -220,6 +225,7 @@ while True:
 """
 
 
+@pytest.mark.long
 async def test_an_agent_that_does_not_end_keeps_nobody_waiting(
     workplace: Path, agent: Agent
 ) -> None:
@@ -238,6 +244,7 @@ async def test_an_agent_that_does_not_end_keeps_nobody_waiting(
             os.kill(int(chat.name), 0)
 
 
+@pytest.mark.long
 async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
     async with open_chat(workplace, size=(100, 30)) as (app, pilot):
         await pilot.press("f6")
@@ -250,6 +257,7 @@ async def test_the_quit_key_works_in_a_dialog(workplace: Path) -> None:
         assert app.return_code == 0
 
 
+@pytest.mark.long
 async def test_chats_at_the_same_time_record_beside_each_other(workplace: Path) -> None:
     path = workplace / "it.acp.ndjson"
     async with open_chat(workplace, size=(100, 30), record=path) as (app, pilot):

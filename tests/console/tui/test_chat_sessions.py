@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from textual.events import Key
 
 from acp_console.agents.spec import command_agent
@@ -16,6 +17,7 @@ from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import notices, say, until
 
 
+@pytest.mark.long
 async def test_several_chats_are_open_at_once_and_go_on_unseen(
     workplace: Path, agent: Agent
 ) -> None:
@@ -59,6 +61,7 @@ hear("never")
         )
 
 
+@pytest.mark.long
 async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> None:
     async with open_chat(workplace, size=(140, 30)) as (app, pilot):
         for key in ("ctrl+n", "ctrl+o"):
@@ -67,6 +70,7 @@ async def test_keys_that_come_at_once_act_in_their_order(workplace: Path) -> Non
         await until(pilot, lambda: isinstance(app.screen, HomeScreen) and "Continue" in say(app))
 
 
+@pytest.mark.long
 async def test_what_is_typed_at_once_is_a_prompt_of_the_new_chat(workplace: Path) -> None:
     async with open_chat(workplace, size=(140, 30)) as (app, pilot):
         first = app.screen
@@ -78,6 +82,7 @@ async def test_what_is_typed_at_once_is_a_prompt_of_the_new_chat(workplace: Path
         await until(pilot, lambda: app.screen is not first and "▍ help me" in say(app))
 
 
+@pytest.mark.long
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     workplace: Path, tmp_path: Path
 ) -> None:
@@ -101,6 +106,7 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     assert kept.draft == ""
 
 
+@pytest.mark.long
 async def test_what_was_said_stays_readable_where_the_agent_cannot_resume(
     workplace: Path, tmp_path: Path, agent: Agent
 ) -> None:
@@ -197,6 +203,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_a_listed_session_in_a_broken_directory_is_refused(
     workplace: Path, agent: Agent
 ) -> None:

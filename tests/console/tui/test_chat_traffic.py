@@ -31,6 +31,7 @@ async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> 
         await until(pilot, lambda: "stopReason" not in say(app))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(90, 30), (200, 50)])
 async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
     workplace: Path, size: tuple[int, int]
@@ -55,6 +56,7 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
         await until(pilot, lambda: "2 of 6 entries · 1 marked" in say(app))
 
 
+@pytest.mark.long
 async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: Path) -> None:
     async with open_chat(workplace, size=(160, 40)) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
@@ -83,6 +85,7 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await until(pilot, lambda: table.under_cursor == frame)
 
 
+@pytest.mark.long
 async def test_the_traffic_has_a_heading_from_the_first_look_and_can_have_the_whole_width(
     workplace: Path,
 ) -> None:
@@ -133,6 +136,7 @@ async def test_escape_in_the_traffic_does_not_cancel_the_turn(
         assert cancel < response
 
 
+@pytest.mark.long
 async def test_the_traffic_is_read_in_the_dialect_of_the_agent(workplace: Path) -> None:
     """Arrays of messages are no dialect that could be recognised."""
     agent = DEMO_AGENT.with_protocol(2, "v2-batch")

@@ -45,6 +45,7 @@ Stuck(agent=command_agent(sys.argv[1:]), start="chat", cwd=Path.cwd(), end_timer
 """
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("way", ["SIGTERM", "SIGHUP", "ctrl+q"])
 def test_a_stuck_console_ends_with_its_agents_and_restores_the_terminal(
     way: str, agent: Agent, tmp_path: Path

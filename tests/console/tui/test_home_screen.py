@@ -77,6 +77,7 @@ def test_snapshots_beside_recordings_are_not_listed() -> None:
     ]
 
 
+@pytest.mark.long
 async def test_enter_before_sessions_are_listed_opens_nothing_unseen(
     workplace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -104,6 +105,7 @@ async def test_enter_before_sessions_are_listed_opens_nothing_unseen(
         assert not app.screen.query_one(Input).value
 
 
+@pytest.mark.long
 async def test_the_highlight_stays_with_its_recording_while_the_list_grows(
     workplace: Path,
 ) -> None:
@@ -204,6 +206,7 @@ async def test_recordings_are_listed_at_home_and_open(workplace: Path) -> None:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
 
 
+@pytest.mark.long
 async def test_a_running_proxy_is_listed_at_home(
     workplace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
 from textual.app import App
 from textual.message_pump import MessagePump
 
@@ -37,6 +38,7 @@ async def test_nothing_ticks_at_home(workplace: Path) -> None:
         await until(pilot, lambda: not ticking(app))
 
 
+@pytest.mark.long
 async def test_nothing_ticks_in_a_chat_without_a_turn_nor_beside_it(workplace: Path) -> None:
     app = ConsoleApp(agent=DEMO_AGENT, start="chat", cwd=workplace)
     async with app.run_test(size=(160, 40)) as pilot:
@@ -51,6 +53,7 @@ async def test_nothing_ticks_in_a_chat_without_a_turn_nor_beside_it(workplace: P
             await until(pilot, lambda: not ticking(app))
 
 
+@pytest.mark.long
 async def test_nothing_ticks_beside_a_recording(tmp_path: Path) -> None:
     app = ConsoleApp(cwd=tmp_path, watch=[FileSource(recording(tmp_path))])
     async with app.run_test(size=(160, 40)) as pilot:

@@ -137,6 +137,7 @@ def test_every_word_on_screen_is_kept_when_the_console_is_killed(
     assert max(numbers()) <= len(kept)
 
 
+@pytest.mark.long
 def test_an_interrupted_session_goes_on_with_the_same_agent(
     agent: Agent, tmp_path: Path, store: SessionStore
 ) -> None:

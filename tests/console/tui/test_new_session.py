@@ -68,6 +68,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return path
 
 
+@pytest.mark.long
 async def test_a_session_begins_with_what_was_chosen_and_goes_on_with_it(
     workplace: Path, tmp_path: Path, agent: Agent, config: Path
 ) -> None:

@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
 from textual.actions import parse
 from textual.app import App
 from textual.dom import DOMNode
@@ -41,6 +42,7 @@ async def test_home_offers_its_own_commands_only(workplace: Path) -> None:
         assert "Frame" not in titles
 
 
+@pytest.mark.long
 async def test_modal_screen_offers_no_command_of_what_lies_below(workplace: Path) -> None:
     app = ConsoleApp(cwd=workplace, watch=[FileSource(HELLO)])
     async with app.run_test(size=(110, 36)) as pilot:
@@ -50,6 +52,7 @@ async def test_modal_screen_offers_no_command_of_what_lies_below(workplace: Path
         assert offered(app) == ["console.help", "console.quit", "console.settings"]
 
 
+@pytest.mark.long
 async def test_chat_offers_traffic_once_it_is_shown(workplace: Path) -> None:
     async with open_chat(workplace) as (app, pilot):
         assert "frames.filter" not in offered(app)
@@ -70,6 +73,7 @@ async def test_command_is_found_by_its_words_and_run(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen.query_one(TrafficPane).table.cursor == 8)
 
 
+@pytest.mark.long
 async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(HELLO)])
     async with app.run_test(size=(110, 36)) as pilot:

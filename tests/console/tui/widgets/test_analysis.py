@@ -19,6 +19,7 @@ SHOWN = {
 
 
 # The findings count the rules there are; their text is asserted beside them.
+@pytest.mark.long
 @pytest.mark.parametrize("name", [name for name in TITLES if name != "findings"])
 async def test_each_tab_looks_as_it_should(name: str, picture: SnapshotAssertion) -> None:
     app = AnalysisApp(talk())

@@ -112,6 +112,7 @@ async def test_a_recording_is_linted_once_its_rows_are_there(tmp_path: Path) -> 
             await until(pilot, lambda: edges(app) == "EE")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(80, 24), (200, 50)])
 async def test_who_comes_back_finds_the_rows_as_they_were(size: tuple[int, int]) -> None:
     app = InspectionApp(talk())
@@ -154,6 +155,7 @@ def edited() -> list[Entry]:
     return [frame, JournalEvent(2, 0.2, "edited", data), *entries(*[LOST] * 3)[2:]]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("size", [(100, 30), (120, 40), (200, 50)])
 async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[int, int]) -> None:
     app = InspectionApp(edited())
@@ -179,6 +181,7 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
         await until(pilot, lambda: detail.tabs.active == "tree")
 
 
+@pytest.mark.long
 async def test_a_frame_that_was_edited_twice_shows_what_came_and_what_was_sent() -> None:
     frame, edit, *others = edited()
     assert isinstance(edit, JournalEvent)

@@ -232,6 +232,7 @@ async def test_marks_are_filtered_as_soon_as_they_are_found(path: Path) -> None:
         await until(pilot, lambda: "1 of 53 entries" in say(app))
 
 
+@pytest.mark.long
 async def test_the_list_changes_removes_and_leads_to_marks(path: Path) -> None:
     app = PaneApp(path)
     async with app.run_test(size=(100, 30)) as pilot:
@@ -291,6 +292,7 @@ async def test_marks_that_cannot_be_kept_are_reported_and_stay_on_the_screen(pat
     assert notes_of(path).read_text() == "no JSON"
 
 
+@pytest.mark.long
 async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None:
     store = SessionStore(workplace / "sessions")
     async with open_chat(workplace, store=store) as (app, pilot):
@@ -315,6 +317,7 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
     assert list((workplace / "sessions").iterdir()) == []
 
 
+@pytest.mark.long
 async def test_the_list_of_marks_looks_as_it_should(picture: SnapshotAssertion, path: Path) -> None:
     with RecordingEntries(path).index_all() as recorded:
         marks = marks_of(path, recorded)

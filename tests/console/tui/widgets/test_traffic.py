@@ -129,6 +129,7 @@ async def test_a_jumps_between_question_and_answer() -> None:
         assert table.cursor == 3
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("has_clipboard", [True, False])
 async def test_c_copies_the_exact_line_by_whatever_way_there_is(
     monkeypatch: pytest.MonkeyPatch, has_clipboard: bool
@@ -257,6 +258,7 @@ async def test_a_jump_into_a_run_unfolds_it_and_a_filter_shows_each_frame() -> N
         await until(pilot, lambda: chosen(app) == 20 and '"chunk 14"' in say(app))
 
 
+@pytest.mark.long
 async def test_the_wheel_and_a_click_count_a_run_as_one_line() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 50)) as pilot:
@@ -280,6 +282,7 @@ async def test_stderr_and_events_are_rows_too() -> None:
         assert "47 entries · following" in say(app)
 
 
+@pytest.mark.long
 async def test_rows_that_come_move_neither_cursor_nor_window() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
@@ -379,6 +382,7 @@ async def test_marks_are_set_gone_to_and_filtered() -> None:
         await until(pilot, lambda: "1 of 47 entries" in say(app))
 
 
+@pytest.mark.long
 async def test_jumps_lead_to_errors_and_permissions() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -394,6 +398,7 @@ async def test_jumps_lead_to_errors_and_permissions() -> None:
         await until(pilot, lambda: chosen(app) == 4)
 
 
+@pytest.mark.long
 async def test_brackets_lead_to_what_a_letter_names_and_n_goes_on() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -411,6 +416,7 @@ async def test_brackets_lead_to_what_a_letter_names_and_n_goes_on() -> None:
         assert chosen(app) == 1
 
 
+@pytest.mark.long
 async def test_marks_are_listed_and_one_is_gone_to() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -479,6 +485,7 @@ async def test_what_belongs_together_is_one_key_away(key: str, row: int, filter_
         assert chosen(app) == row
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("key", "text"),
     [
@@ -519,6 +526,7 @@ async def test_a_pair_stands_side_by_side() -> None:
         await until(pilot, lambda: "Response 4 · client · after 100.0 ms" in say(app))
 
 
+@pytest.mark.long
 async def test_keys_are_heard_while_a_search_goes_on_and_escape_stops_it() -> None:
     app = LongApp(slice_s=0.000_001)
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -546,6 +554,7 @@ HOSTILE = [
 ]
 
 
+@pytest.mark.long
 async def test_nothing_that_is_said_can_break_the_screen(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(outside.pyperclip, "copy", str.encode)
     app = LongApp()
@@ -621,6 +630,7 @@ async def test_an_array_unfolds_into_its_messages() -> None:
         await until(pilot, lambda: len(drawn(app)) == 4)
 
 
+@pytest.mark.long
 async def test_a_long_array_unfolds_as_far_as_the_list_reaches() -> None:
     app = ArrayApp()
     async with app.run_test(size=(80, 24)) as pilot:

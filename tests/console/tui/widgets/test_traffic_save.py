@@ -115,6 +115,7 @@ async def test_a_file_is_replaced_only_by_one_who_agrees(tmp_path: Path) -> None
         assert path.read_text().startswith('{"acp_recording"')
 
 
+@pytest.mark.long
 async def test_marked_rows_are_saved_as_markdown_with_their_secrets(tmp_path: Path) -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -132,6 +133,7 @@ async def test_marked_rows_are_saved_as_markdown_with_their_secrets(tmp_path: Pa
         assert path.stat().st_mode & 0o777 == 0o600
 
 
+@pytest.mark.long
 async def test_what_is_no_name_of_a_file_is_not_saved_to(tmp_path: Path) -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
@@ -234,6 +236,7 @@ def test_what_exists_is_not_replaced_unasked(tmp_path: Path) -> None:
     assert path.read_text() == "mine"
 
 
+@pytest.mark.long
 async def test_what_can_be_saved_is_counted_and_the_name_follows_the_format() -> None:
     app = PaneApp()
     async with app.run_test(size=(80, 24)) as pilot:

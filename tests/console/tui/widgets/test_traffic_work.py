@@ -202,6 +202,7 @@ async def test_a_pattern_that_takes_too_long_is_told_below_the_rows() -> None:
         await until(pilot, lambda: "a pattern takes too long" in say(app))
 
 
+@pytest.mark.long
 async def test_while_a_pattern_is_tried_keys_are_heard_and_another_filter_does_not_wait(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
