@@ -66,6 +66,12 @@ def split_ending(line: bytes) -> tuple[bytes, bytes]:
     return (line[:-1], b"\r\n") if line.endswith(b"\r") else (line, b"\n")
 
 
+def unfinished_frame(rest: bytes) -> WireFrame:
+    """Return what a framer still holds at the end: blank lines are whole, all else was cut."""
+    is_blank = rest.endswith(b"\n") and not rest.strip(b"\r\n")
+    return WireFrame(b"", b"", rest) if is_blank else WireFrame(b"", rest, b"")
+
+
 def encode_frame(payload: bytes, framing: Framing) -> bytes:
     return payload + b"\n" if framing == "lines" else b"".join(wire_frame(payload, framing))
 

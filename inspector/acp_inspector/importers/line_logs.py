@@ -26,7 +26,14 @@ from acp_inspector.importers.model import (
 )
 from acp_inspector.recording.format import BOM
 from acp_protocol import jsonrpc
-from acp_protocol.framing import AutoFramer, Side, WireFrame, opposite, split_ending
+from acp_protocol.framing import (
+    AutoFramer,
+    Side,
+    WireFrame,
+    opposite,
+    split_ending,
+    unfinished_frame,
+)
 from acp_protocol.jsonrpc import (
     ENVELOPE,
     Batch,
@@ -209,7 +216,7 @@ def read_framed(file: BinaryIO) -> Iterator[Item]:
     while piece := file.read(_PIECE_BYTES):
         yield from map(item, framer.split(piece))
     if rest := framer.rest():
-        yield item(WireFrame(b"", rest, b""))
+        yield item(unfinished_frame(rest))
 
 
 # Captures

@@ -13,7 +13,7 @@ from typing import Final
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, decode_line, encode_entry
 from acp_inspector.recording.lines import SkippedLine
-from acp_protocol.framing import AutoFramer, Side, WireFrame
+from acp_protocol.framing import AutoFramer, Side, WireFrame, unfinished_frame
 
 BEGIN: Final = 1 << 16
 """Bytes of a recording that decide whether frames are joined."""
@@ -114,11 +114,13 @@ class _Stream:
         """None once its frames are known to be whole, or lengths to be invalid."""
         self._begun: list[Frame] = []
         """The lines of the incomplete frame."""
+        self._blank: Frame | None = None
+        """Without one, the line with the first of the blank lines that precede the next header."""
 
     @property
     def first(self) -> Frame | None:
-        """The first line of the incomplete frame."""
-        return self._begun[0] if self._begun else None
+        """The first line of what is incomplete."""
+        return self._begun[0] if self._begun else self._blank
 
     def take(self, line: Frame) -> list[Entry]:
         """Return the frames that a line completes."""
@@ -140,18 +142,25 @@ class _Stream:
             # The first line may also have the end of the frame before.
             are_whole = self._framer.held == sum(len(each.wire) for each in self._begun)
             left = [*self._begun] if are_whole else self.rest()
-            self._begun, self._framer = [], None
+            self._begun, self._blank, self._framer = [], None, None
             return [*whole, *left]
-        if self._framer.is_between:
-            self._begun.clear()
+        self._note_blank(line, self._framer, is_first=bool(whole))
         return whole
 
+    def _note_blank(self, line: Frame, framer: AutoFramer, *, is_first: bool) -> None:
+        if framer.is_between:
+            self._begun.clear()
+        if not (framer.is_between and framer.held):
+            self._blank = None
+        elif is_first or self._blank is None:
+            self._blank = line
+
     def rest(self) -> list[Entry]:
-        """Return the incomplete frame at the end."""
-        first, self._begun = self.first, []
+        """Return the incomplete frame at the end, or the blank lines there."""
+        first, self._begun, self._blank = self.first, [], None
         if first is None or self._framer is None:
             return []
-        return [_frame(first, WireFrame(b"", self._framer.rest(), b""))]
+        return [_frame(first, unfinished_frame(self._framer.rest()))]
 
 
 def _opened() -> dict[Side, _Stream]:

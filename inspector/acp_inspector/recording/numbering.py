@@ -16,7 +16,14 @@ from typing import Final, Literal, NamedTuple, TypeAlias
 
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.encoder import LARGE_FRAME, BatchItem, FrameRun, gathered_frame
-from acp_protocol.framing import AutoFramer, Framing, Side, WireFrame, split_ending
+from acp_protocol.framing import (
+    AutoFramer,
+    Framing,
+    Side,
+    WireFrame,
+    split_ending,
+    unfinished_frame,
+)
 from acp_protocol.json_values import get_int
 from acp_protocol.jsonrpc import Json
 
@@ -144,7 +151,8 @@ class Numbering:
         items = self.take(with_drops=True)
         for side, cutter in self._cutters.items():
             if rest := cutter.rest():
-                items.append(Frame(self._next(), at, side, bytes(rest), b""))
+                last = unfinished_frame(bytes(rest))
+                items.append(Frame(self._next(), at, side, last.data, last.ending))
         return items
 
     def _keep(self, item: BatchItem) -> None:

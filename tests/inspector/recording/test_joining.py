@@ -151,6 +151,57 @@ def test_whatever_the_bodies_hold_they_come_back_in_their_order(
     assert frames(wire.end()) == said
 
 
+@given(
+    st.lists(
+        st.tuples(
+            st.sampled_from(("client", "agent")),
+            st.sampled_from(
+                [encode_frame(b'{"a":\n1}', "headers"), b"\r\n", b"\n", b"no header\r\n", b"Cont"]
+            ),
+        ),
+        max_size=9,
+    )
+)
+def test_no_byte_of_a_side_is_lost_or_changes_its_place(said: list[tuple[Side, bytes]]) -> None:
+    wire = Wire()
+    sides: tuple[Side, ...] = ("client", "agent")
+    streams = dict.fromkeys(sides, encode_frame(b"{}", "headers"))
+    for side in sides:
+        wire.write(side, streams[side])
+    for side, piece in said:
+        wire.write(side, piece)
+        streams[side] += piece
+    whole = list(joined(wire.end()))
+    for side in sides:
+        its = [each.wire for each in whole if isinstance(each, Frame) and each.side == side]
+        assert b"".join(its) == streams[side]
+    assert [each.seq for each in whole] == sorted({each.seq for each in whole})
+
+
+def test_blank_lines_behind_the_last_frame_of_a_side_are_a_row_of_their_own() -> None:
+    wire = opened()
+    wire.write("agent", b"\r\n\r\n")
+    wire.say("client", id=3, method="session/list")
+    whole = [each for each in joined(wire.end()) if isinstance(each, Frame)]
+    assert [(each.side, each.data) for each in whole[3:]] == [
+        ("agent", b'{"jsonrpc": "2.0", "id": 2, "result": {"session_id": "s1"}}'),
+        ("agent", b""),
+        ("client", b'{"jsonrpc": "2.0", "id": 3, "method": "session/list"}'),
+    ]
+    assert (whole[4].line_ending, whole[4].is_cut) == (b"\r\n\r\n", False)
+
+
+def test_blank_lines_before_another_frame_belong_to_its_header() -> None:
+    """So the frame stands where its header does, and not where the blank lines do."""
+    wire = opened()
+    wire.write("client", b"\r\n")
+    wire.say("agent", method="session/update", params={})
+    wire.say("client", id=3, method="session/list")
+    whole = [each for each in joined(wire.end()) if isinstance(each, Frame)]
+    assert [each.side for each in whole[-2:]] == ["agent", "client"]
+    assert whole[-1].header.startswith(b"\r\nContent-Length")
+
+
 TALK: list[tuple[Side, dict[str, Any]]] = [
     ("client", {"id": 1, "method": "session/new", "params": {"cwd": "/w", "mcpServers": []}}),
     ("agent", {"id": 1, "result": {"sessionId": "s"}}),

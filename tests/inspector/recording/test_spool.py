@@ -130,6 +130,20 @@ def test_a_numbering_goes_on_where_another_one_stands(
     assert content(found) == content(EntryBatch(alone.finish(0)))
 
 
+@pytest.mark.parametrize(
+    ("rest", "data", "is_cut"),
+    [(b"\r\n\n", b"", False), (b"\r", b"\r", True), (b"\nContent", b"\nContent", True)],
+)
+def test_blank_lines_at_the_end_of_a_stream_are_no_cut_frame(
+    rest: bytes, data: bytes, is_cut: bool
+) -> None:
+    numbering = Numbering(0)
+    numbering.chunk(0, "agent", b"Content-Length: 2\r\n\r\n{}" + rest)
+    *_, last = EntryBatch(numbering.finish(0))
+    assert isinstance(last, Frame)
+    assert (last.data, last.wire, last.is_cut) == (data, rest, is_cut)
+
+
 def number(numbering: Numbering, notes: list[tuple[str, bytes]]) -> None:
     for kind, data in notes:
         if kind == "client":
