@@ -59,18 +59,6 @@ from acp_protocol.json_values import as_list, as_object, as_string, get_object
 from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
 from acp_protocol.tool_calls import is_final
 
-KINDS: Final = frozenset(
-    {
-        "message",
-        "agent_message_chunk",
-        "agent_thought_chunk",
-        "tool_call",
-        "tool_call_update",
-        "plan",
-    }
-)
-"""The kinds of updates in this dialect."""
-
 _NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
 
 

@@ -32,10 +32,8 @@ Continuum later.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from acp_protocol.dialects.acpex import KINDS
-from acp_protocol.dialects.base import Object
 from acp_protocol.framing import Framing, Side
 from acp_protocol.json_values import as_object, as_string, get_object
 from acp_protocol.jsonrpc import (
@@ -50,6 +48,9 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import PROMPT_CAPABILITIES
 
+if TYPE_CHECKING:
+    from acp_protocol.dialects.base import Object
+
 MAX_FRAMES: Final = 64
 """Frames of one side that are examined, at most."""
 
@@ -57,6 +58,17 @@ _PROMPT: Final = b"session/prompt"
 _FLAT: Final = (*PROMPT_CAPABILITIES.values(), "mcp")
 _ABILITIES: Final = ("file_read", "file_write", "terminal_exec", "web_search", "session_fork")
 _OFFICIAL: Final = ("promptCapabilities", "sessionCapabilities", "auth")
+_KINDS: Final = frozenset(
+    {
+        "message",
+        "agent_message_chunk",
+        "agent_thought_chunk",
+        "tool_call",
+        "tool_call_update",
+        "plan",
+    }
+)
+"""The kinds of updates in ACPex."""
 _GENERATION: Final = ("model", "stream", "temperature", "maxTokens")
 
 
@@ -170,7 +182,7 @@ class DialectDetector:
             if "update" not in params:
                 return "continuum" if isinstance(params.get("content"), list) else None
             update = as_object(params["update"])
-            is_kind = "sessionUpdate" not in update and as_string(update.get("kind")) in KINDS
+            is_kind = "sessionUpdate" not in update and as_string(update.get("kind")) in _KINDS
             return "acpex" if is_kind else None
         if method == "session/new" and "cwd" not in params and "working_dir" in params:
             return "openoxide"
