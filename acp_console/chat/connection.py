@@ -37,12 +37,12 @@ from acp_console.chat.logins import (
 )
 from acp_console.chat.prompt_blocks import PromptAbilities
 from acp_console.paths import FileWriteError
-from acp_inspector.journal import Journal
+from acp_inspector.journal import DIALECT, Journal
 from acp_protocol.concurrency import InterruptibleWaits
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import is_official_agent
-from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
@@ -676,6 +676,9 @@ class Wire:
     """The pipes of an agent, as official frames; the journal gets the actual bytes."""
 
     def __init__(self, child: ChildProcess, spec: AgentSpec, journal: Journal) -> None:
+        def report(name: str) -> None:
+            journal.event(DIALECT, dialect=name)
+
         dialect = spec.open_dialect()
         framing = "lines" if spec.takes_batches else spec.framing
         framing = dialect.framing if dialect else framing
@@ -683,7 +686,7 @@ class Wire:
         tapped = TapTransport(self._pipes, "client", journal.wire)
         self.transport: Transport = tapped
         if not spec.takes_batches:
-            self.transport = DialectTransport(tapped, "client", dialect)
+            self.transport = DialectTransport(tapped, "client", dialect, report)
 
     @property
     def framing(self) -> Framing | None:
@@ -736,7 +739,9 @@ async def connect_agent(
     def open_by(
         agent: AgentSpec, limit: float | None
     ) -> AbstractAsyncContextManager[AgentConnection]:
-        return _run_agent(agent, cwd, journal, handlers, limit, quiet)
+        # A recording may name that of the first try.
+        named = agent.dialect or (NO_DIALECT if spec.dialect is not None else None)
+        return _run_agent(agent, named, cwd, journal, handlers, limit, quiet)
 
     async with AsyncExitStack() as stack:
         try:
@@ -771,6 +776,7 @@ def remember_dialect(spec: AgentSpec) -> None:
 @asynccontextmanager
 async def _run_agent(
     spec: AgentSpec,
+    dialect: str | None,
     cwd: Path,
     journal: Journal,
     handlers: ClientHandlers,
@@ -780,6 +786,8 @@ async def _run_agent(
     command, env = spec.absolute_command(), {**os.environ, **spec.env}
     async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
+        if dialect is not None:
+            journal.event(DIALECT, dialect=dialect)
         handlers.turns.names_messages = not spec.takes_batches
         try:
             wire = Wire(child, spec, journal)

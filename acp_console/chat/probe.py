@@ -76,7 +76,7 @@ async def probe_agent(
         AcpError: it could not be started, or did not answer `initialize` as it has to.
     """
     journal = Journal()
-    announced = _AnnouncedCommands(spec, journal)
+    announced = _AnnouncedCommands(journal)
     begin = anyio.current_time()
     async with open_for_login(spec, cwd, journal, start_timeout=start_timeout) as link:
         start_seconds = anyio.current_time() - begin
@@ -111,8 +111,8 @@ async def probe_agent(
 class _AnnouncedCommands:
     """The commands that an agent announces, in its response or soon after it."""
 
-    def __init__(self, spec: AgentSpec, journal: Journal) -> None:
-        self._model = SessionModel(spec.open_dialect(), has_conversations_only=True)
+    def __init__(self, journal: Journal) -> None:
+        self._model = SessionModel(has_conversations_only=True)
         self._change = anyio.Event()
         journal.subscribe(self._read)
 

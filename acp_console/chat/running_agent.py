@@ -476,7 +476,8 @@ class RunningAgent:
 
     def _new_connection(self) -> None:
         self.account = None
-        self.conversations = Conversations(self.spec.open_dialect(self.cwd))
+        self.conversations = Conversations()
+        self.conversations.fold.decoder.begin_recording(None, str(self.cwd))
         self._stray_lines = 0
         self._stray_text = ""
         self._stray_notice: Notice | None = None
@@ -486,6 +487,8 @@ class RunningAgent:
         for entry in entries:
             if isinstance(entry, JournalEvent) and entry.begins_connection:
                 self._new_connection()
+            if isinstance(entry, JournalEvent):
+                self.conversations.fold.decoder.note(entry)
             if not isinstance(entry, Frame):
                 continue
             try:

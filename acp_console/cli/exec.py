@@ -320,7 +320,6 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     printer = TurnPrinter(
         options.format,
         whole.cancel,
-        agent.open_dialect(cwd),
         allowed=allow,
         rules=policy,
         has_stderr=options.has_stderr,
@@ -340,7 +339,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     try:
         with whole, record_journal(journal, agent, cwd, options.record, warn=printer.note_loss):
             if options.is_verbose:
-                journal.subscribe(MessageLines(agent.open_dialect(cwd), printer.is_in_line).show)
+                journal.subscribe(MessageLines(str(cwd), printer.is_in_line).show)
             journal.subscribe(printer.show)
             await talk.run(agent)
     except AcpError as problem:

@@ -32,7 +32,6 @@ from acp_inspector.session.events import (
 )
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
-from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
 from acp_protocol.json_values import as_list, as_object, get, get_string, get_text
@@ -62,7 +61,6 @@ class TurnPrinter:
         self,
         format_: Format,
         on_stdout_failure: Callable[[], None],
-        dialect: Dialect | None = None,
         *,
         allowed: AllowLevel = "all",
         rules: Rules | None = None,
@@ -72,10 +70,9 @@ class TurnPrinter:
     ) -> None:
         """Print in `format_`; call `on_stdout_failure` when stdout takes no more.
 
-        Messages are translated from `dialect`; None: detect it. `allowed` is what the agent may do
-        without asking, `rules` come before it. `has_stderr` prints the stderr of the agent as well.
-        Relative paths of calls are in `cwd`. Without `takes_batches`, arrays are refused, so that
-        nothing in them is printed.
+        `allowed` is what the agent may do without asking, `rules` come before it. `has_stderr`
+        prints the stderr of the agent as well. Relative paths of calls are in `cwd`. Without
+        `takes_batches`, arrays are refused, so that nothing in them is printed.
         """
         self._cwd = cwd
         self._takes_batches = takes_batches
@@ -87,7 +84,9 @@ class TurnPrinter:
         self._is_exact = format_ == "quiet" and not sys.stdout.isatty()
         """Whether the reply goes to a program, which gets it as it was sent."""
         self._prose = ProseStream()
-        self._sessions = Sessions(dialect, exchanges=Exchanges(is_lean=True))
+        self._sessions = Sessions(exchanges=Exchanges(is_lean=True))
+        if cwd is not None:
+            self._sessions.decoder.begin_recording(None, str(cwd))
         self._messages: set[str] = set()
         """Ids of messages that were printed at least in part."""
         self._message: str | None = None
@@ -154,9 +153,10 @@ class TurnPrinter:
     def show(self, entry: Entry) -> None:
         if isinstance(entry, StderrChunk) and self._stderr is not None:
             sys.stderr.write(escape_controls(self._stderr.decode(entry.data)))
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            self._sessions.restart(entry.seq, entry.time)
-            self._prompt = None
+        if isinstance(entry, JournalEvent):
+            self._sessions.note(entry)
+            if entry.begins_connection:
+                self._prompt = None
         if not isinstance(entry, Frame) or self._is_refused(entry):
             return
         for event in self._sessions.feed(entry):

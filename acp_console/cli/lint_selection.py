@@ -106,8 +106,8 @@ class Selection:
                 sessions.feed(row)
                 yield row, sessions.decoded
             elif isinstance(row, StderrChunk | JournalEvent):
-                if isinstance(row, JournalEvent) and row.begins_connection:
-                    sessions.restart(row.seq, row.time)
+                if isinstance(row, JournalEvent):
+                    sessions.note(row)
                 yield row, None
 
     def _exchanges(self) -> Exchanges:

@@ -12,7 +12,6 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.frame_row import FrameRow, decoded_row
-from acp_protocol.dialects.base import Dialect
 from acp_protocol.host.sanitize import single_line
 
 WIDTH: Final = 120
@@ -22,21 +21,22 @@ WIDTH: Final = 120
 class MessageLines:
     """Observes a journal: `0.151 → session/prompt "hello"`, `0.174 ← result 23.0 ms …`."""
 
-    def __init__(self, dialect: Dialect | None, is_in_line: Callable[[], bool]) -> None:
+    def __init__(self, directory: str, is_in_line: Callable[[], bool]) -> None:
         """Begin.
 
         Args:
-            dialect: Messages are translated from it; None: detect it.
+            directory: That of sessions whose client names none.
             is_in_line: Whether another writer to the same terminal has begun a line.
         """
-        self._decoder = Decoder(dialect)
+        self._decoder = Decoder(directory=directory)
         self._exchanges = Exchanges(is_lean=True)
         self._is_in_line = is_in_line
 
     def show(self, entry: Entry) -> None:
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            self._decoder.restart()
-            self._exchanges.restart(entry.seq)
+        if isinstance(entry, JournalEvent):
+            self._decoder.note(entry)
+            if entry.begins_connection:
+                self._exchanges.restart(entry.seq)
         if not isinstance(entry, Frame) or not entry.data.strip():
             return
         decoded = self._decoder.decode(entry)

@@ -309,9 +309,10 @@ def _match(
             if wanted.matches(EntryFields(line, exchanges, notes=notes, decoded=decoded)):
                 yield line, partial(decoded_row, decoded)
         elif isinstance(line, StderrChunk | JournalEvent):
-            if isinstance(line, JournalEvent) and line.begins_connection:
-                decoder.restart()
-                exchanges.restart(line.seq)
+            if isinstance(line, JournalEvent):
+                decoder.note(line)
+                if line.begins_connection:
+                    exchanges.restart(line.seq)
             if _is_named(line, wanted):
                 yield line, partial(other_row, line)
 

@@ -675,6 +675,7 @@ def _kept(recording: Path, sessions: Collection[str]) -> Iterator[Entry]:
                     found.add(get_text(message.params, "sessionId"))
             found |= {exchange.session for exchange in exchanges.all_of(entry)}
         elif isinstance(entry, JournalEvent):
+            decoder.note(entry)
             found.add(get_text(entry.data, "session"))
         if found.isdisjoint(sessions):
             yield entry

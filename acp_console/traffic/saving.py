@@ -114,9 +114,10 @@ def _shown_rows(
     decoder, exchanges = Decoder(), Exchanges()
     decoder.begin_recording(header.dialect, header.cwd)
     for entry in found:
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            decoder.restart()
-            exchanges.restart(entry.seq)
+        if isinstance(entry, JournalEvent):
+            decoder.note(entry)
+            if entry.begins_connection:
+                exchanges.restart(entry.seq)
         if isinstance(entry, Frame):
             decoded = decoder.decode(entry)
             exchanges.pair(decoded)

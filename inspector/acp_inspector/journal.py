@@ -21,6 +21,7 @@ from typing import Any, Final, Protocol, TypeAlias, overload
 
 from acp_inspector.spill import Place, SpillFile
 from acp_protocol.framing import Side, WireFrame, split_ending
+from acp_protocol.json_values import get_text
 from acp_protocol.jsonrpc import Json, frozen_dataclass
 
 logger = logging.getLogger(__name__)
@@ -34,6 +35,9 @@ BLOCKS: Final = 8
 ENTRY_BYTES: Final = 200
 """Bytes that an entry takes besides its data."""
 
+
+DIALECT: Final = "dialect"
+"""The event that names the dialect of a connection once it is known."""
 
 MAX_GAP: Final = 2**40
 """Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
@@ -89,6 +93,11 @@ class JournalEvent:
     def begins_connection(self) -> bool:
         """Whether a new process starts here, with ids of its own."""
         return self.name == "spawn"
+
+    @property
+    def dialect(self) -> str | None:
+        """The dialect that it names for the connection, `none` for the published protocol."""
+        return get_text(self.data, "dialect") if self.name == DIALECT else None
 
 
 Entry: TypeAlias = Frame | StderrChunk | JournalEvent

@@ -24,9 +24,9 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias, cast
 
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Frame, JournalEvent
 from acp_protocol.dialects.detect import MAX_FRAMES, DialectDetector
-from acp_protocol.dialects.spellings import NO_DIALECT
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -62,6 +62,8 @@ _KINDS: Final[dict[type[Message], FrameKind]] = {
 
 _PAIRED: Final = Request | SuccessResponse | ErrorResponse
 
+NAMES: Final = frozenset({*WIRE_NAMES, BATCHES, NO_DIALECT})
+"""The names that an event may have for the dialect of a connection."""
 _BLANKS: Final = b" \t\r\n\xef\xbb\xbf"
 """What may precede a message."""
 
@@ -323,7 +325,11 @@ class Decoder:
         self._rereads = rereads
         if dialect is not None and not isinstance(dialect, str):
             dialect, directory = dialect.name, dialect.directory
-        self._name = dialect
+        self._chosen = dialect
+        self._recorded: str | None = None
+        """What the header of the recording names."""
+        self._name: str | None = None
+        """The dialect of the connection, as far as it was chosen or is named."""
         self._directory = directory
         self.restart()
 
@@ -333,8 +339,8 @@ class Decoder:
         return self._dialect.name if self._dialect else None
 
     @property
-    def chosen(self) -> str | None:
-        """The name of the dialect that needs no recognition."""
+    def named(self) -> str | None:
+        """The name of the dialect that was chosen, or that the recording has for it."""
         return self._name
 
     @property
@@ -344,15 +350,30 @@ class Decoder:
 
     def begin_recording(self, dialect: str | None, directory: str) -> None:
         """Take what the header of a recording names; a dialect that was chosen before stays."""
-        if self._name is None and dialect is not None:
-            from acp_protocol.dialects.registry import SPOKEN
-
-            self._name = dialect if dialect in SPOKEN else None
+        self._recorded = dialect if dialect in NAMES - {NO_DIALECT} else None
         self._directory = directory
         self.restart()
 
+    def note(self, event: JournalEvent) -> None:
+        """Take what an event says of the connection: that a new one begins, or its dialect."""
+        if event.begins_connection:
+            self.restart()
+            return
+        name = event.dialect
+        if self._chosen is not None or name not in NAMES:
+            return
+        if name != self._recorded:
+            # The header was written before that was known.
+            self._recorded = None
+        if name != (self.dialect or self._name):
+            self._dialect = self._open(name)
+            self._tell_earlier()
+        self._name = name
+        self._is_settled = self._dialect is None
+
     def restart(self) -> None:
         """Begin a new connection and recognise its dialect again."""
+        self._name = self._chosen or self._recorded
         self._dialect = self._open(self._name)
         self._recognition = DialectDetector()
         self._is_settled = self._dialect is None and self._name is not None
@@ -373,12 +394,8 @@ class Decoder:
             if name is None:
                 self._settle(frame)
                 return decoded
-            self._dialect = dialect = self._open(name)
-            assert dialect is not None
-            for earlier in self._earlier:
-                # Responses name no method: the dialect has to know the requests before them.
-                dialect.read(earlier.data, earlier.side)
-            self._earlier.clear()
+            self._dialect = self._open(name)
+            self._tell_earlier()
         assert self._dialect is not None
         if self._rereads:
             self._before[frame.side] = self._dialect.copy(), decoded
@@ -402,6 +419,16 @@ class Decoder:
             if is_response and same is not None and same.request and same.request_frame:
                 decoded.set_request(part, same.request, same.request_frame)
         return decoded
+
+    def _tell_earlier(self) -> None:
+        """Tell the dialect, now that it is known, of the frames before.
+
+        Responses name no method: the dialect has to know the requests before them.
+        """
+        if (dialect := self._dialect) is not None:
+            for earlier in self._earlier:
+                dialect.read(earlier.data, earlier.side)
+        self._earlier.clear()
 
     def _settle(self, frame: Frame) -> None:
         """Decide whether a frame in which no dialect was recognised is the last to look at."""

@@ -65,3 +65,13 @@ for line in sys.stdin:
     print(json.dumps({"jsonrpc": "2.0", "id": request["id"], **answer}), flush=True)
 """
 """An agent of Continuum Router that refuses everything, and repeats what it refuses."""
+
+AS_EVERYBODY = """
+first = json.loads("{" + sys.stdin.readline())
+tell(id=first["id"], result={"protocolVersion": 1})
+open_session()
+prompt = hear("session/prompt")
+say("hi from ")
+end(prompt)
+"""
+"""An agent of the protocol that has read the first byte already."""

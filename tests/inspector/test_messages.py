@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from acp_inspector.journal import Frame
+from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.exchanges import Exchanges
@@ -14,7 +14,7 @@ from acp_inspector.session.items import AgentMessage, ToolCallItem, TurnEnd
 from acp_inspector.views.frame_row import decoded_row
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.json_values import as_list, get, get_text
-from acp_protocol.jsonrpc import InvalidMessage, Notification, Request, SuccessResponse, parse
+from acp_protocol.jsonrpc import InvalidMessage, Json, Notification, Request, SuccessResponse, parse
 from tests.inspector.talks import Said, answer, ask, batch, encoded, frames, update
 
 
@@ -60,6 +60,48 @@ def test_a_dialect_that_is_known_beforehand_needs_no_sign() -> None:
     (message,) = decoder.decode(frame).messages
     assert isinstance(message, Notification)
     assert message.params["update"]["sessionUpdate"] == "agent_message_chunk"
+
+
+def test_an_event_names_the_dialect_and_the_questions_before_it_are_known() -> None:
+    decoder = Decoder()
+    asked, answered = frames(
+        ask("client", 1, "session/new", cwd="/w", mcpServers=[]),
+        answer("agent", 1, {"session_id": "s1"}),
+    )
+    assert decoder.decode(asked).dialect is None
+    decoder.note(JournalEvent(2, 0.2, "dialect", {"dialect": "openoxide"}))
+    assert get_text(decoder.decode(answered).result, "sessionId") == "s1"
+    decoder.note(JournalEvent(4, 0.4, "spawn"))
+    assert decoder.dialect is None
+
+
+@pytest.mark.parametrize("name", [None, 7, "", "newer", "none"])
+def test_an_event_without_the_name_of_a_dialect_begins_none(name: Json) -> None:
+    decoder = Decoder()
+    decoder.note(JournalEvent(1, 0.1, "dialect", {"dialect": name}))
+    assert decoder.dialect is None
+    decoder.decode(frames(ACPEX[0])[0])
+    assert decoder.dialect == (None if name == "none" else "acpex")
+
+
+@pytest.mark.parametrize("chosen", ["none", "continuum"])
+def test_a_dialect_that_was_chosen_stays_whatever_an_event_names(chosen: str) -> None:
+    decoder = Decoder(chosen)
+    before = decoder.dialect
+    decoder.note(JournalEvent(1, 0.1, "dialect", {"dialect": "acpex"}))
+    assert (decoder.dialect, decoder.named) == (before, chosen)
+
+
+def test_an_event_that_names_another_dialect_than_the_header_withdraws_that() -> None:
+    decoder = Decoder()
+    decoder.begin_recording("acpex", "/w")
+    decoder.note(JournalEvent(1, 0.1, "dialect", {"dialect": "acpex"}))
+    decoder.note(JournalEvent(2, 0.2, "spawn"))
+    assert decoder.dialect == "acpex"
+    decoder.note(JournalEvent(3, 0.3, "dialect", {"dialect": "none"}))
+    assert (decoder.dialect, decoder.is_official) == (None, True)
+    decoder.note(JournalEvent(4, 0.4, "spawn"))
+    assert (decoder.dialect, decoder.is_official) == (None, False)
 
 
 def test_the_published_protocol_passes_as_it_is() -> None:

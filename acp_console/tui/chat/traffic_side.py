@@ -50,9 +50,7 @@ class TrafficSide:
         from acp_console.tui.talk_pane import TalkPane
         from acp_inspector.filter.entries import EntryList
 
-        # As the header of its recording names it.
-        entries = EntryList(dialect=self._chat.spec.dialect)
-        pane = ChatInspection(entries, now=self._chat.now, notes=self._notes, id="inspection")
+        pane = ChatInspection(EntryList(), now=self._chat.now, notes=self._notes, id="inspection")
         rewound = TalkPane(pane, can_focus=False, id="rewound")
         rewound.display = False
         await self._screen.query_one("#panes").mount(pane)

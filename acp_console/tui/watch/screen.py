@@ -258,7 +258,7 @@ class WatchScreen(Screen[None]):
         if self._panes is None:
             return None
         shown = self._panes[1].traffic.entries
-        chosen = BATCHES if shown.chosen_dialect == BATCHES else None
+        chosen = BATCHES if shown.named_dialect == BATCHES else None
         # Arrays need no translation, so nothing recognises them.
         return shown.dialect or chosen
 

@@ -227,6 +227,8 @@ class _Pairing:
         if not self._seq < entry.seq < self._seq + MAX_GAP:
             entry = replace(entry, seq=self._seq + 1)
         self._seq = entry.seq
+        if isinstance(entry, JournalEvent):
+            self._sessions.decoder.note(entry)
         if isinstance(entry, Frame):
             self.last_paired = self._sessions.pair(entry)
         return entry

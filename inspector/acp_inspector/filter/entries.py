@@ -55,7 +55,12 @@ class EntrySequence(Protocol):
 
     @property
     def chosen_dialect(self) -> str | None:
-        """The dialect that was chosen, or that a header names; None: it is recognised."""
+        """The dialect that was chosen; None: the recording names it, or it is recognised."""
+        ...
+
+    @property
+    def named_dialect(self) -> str | None:
+        """The dialect that was chosen, or that the recording names for the last connection."""
         ...
 
     @property
@@ -76,9 +81,10 @@ class Meanings:
 
     def add(self, row: int, entry: Row) -> None:
         """Read the next row."""
-        if isinstance(entry, JournalEvent) and entry.begins_connection:
-            self.decoder.restart()
-            self.pairing.restart(row)
+        if isinstance(entry, JournalEvent):
+            self.decoder.note(entry)
+            if entry.begins_connection:
+                self.pairing.restart(row)
         elif isinstance(entry, Frame):
             # Exchanges know frames by their number.
             decoded = self.decoder.decode(replace(entry, seq=row))
@@ -129,12 +135,17 @@ class EntryList:
         in_memory: int = IN_MEMORY,
         dialect: str | None = None,
     ) -> None:
-        """Begin with `entries`; without `dialect` it is recognised."""
+        """Begin with `entries`; without `dialect` an event names it, or it is recognised."""
         self._entries = Entries(in_memory=in_memory)
         self._pairing = Pairing()
         self._meanings = Meanings(dialect)
         self.chosen_dialect = dialect
         self.extend(entries)
+
+    @property
+    def named_dialect(self) -> str | None:
+        """The dialect that was chosen, or that an event names for the last connection."""
+        return self._meanings.decoder.named
 
     def extend(self, entries: Iterable[Entry]) -> None:
         new = list(entries)
@@ -205,7 +216,7 @@ class RecordingEntries(IndexedRecording):
     def __init__(self, path: Path, dialect: str | None = None, *, max_line: int = MAX_LINE) -> None:
         """Open the recording at `path`; see `IndexedRecording`.
 
-        `dialect` is that of its frames; None: the one that its header names, or it is recognised.
+        `dialect` is that of its frames; None: the one that it names, or it is recognised.
         """
         self._chosen = dialect
         super().__init__(path, max_line=max_line)
@@ -243,8 +254,13 @@ class RecordingEntries(IndexedRecording):
 
     @property
     def chosen_dialect(self) -> str | None:
-        """The dialect that was chosen, or that the header names."""
-        return self._meanings.decoder.chosen
+        """The dialect that was chosen; None: the recording names it, or it is recognised."""
+        return self._chosen
+
+    @property
+    def named_dialect(self) -> str | None:
+        """The dialect that was chosen, or that the recording names for the last connection."""
+        return self._meanings.decoder.named
 
     def _reached(self, row: int) -> Meanings:
         """Return the meanings, once the rows up to `row` are read."""

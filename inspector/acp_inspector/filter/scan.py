@@ -107,9 +107,10 @@ class _Dialects:
         return meant
 
     def _add(self, at: int, row: RecordingLine, meant: dict[int, DecodedFrame]) -> None:
-        if isinstance(row, JournalEvent) and row.begins_connection:
-            self._decoder.restart()
-            self._exchanges.restart(row.seq)
+        if isinstance(row, JournalEvent):
+            self._decoder.note(row)
+            if row.begins_connection:
+                self._exchanges.restart(row.seq)
         elif isinstance(row, Frame):
             decoded = self._decoder.decode(row)
             self._exchanges.pair(decoded)

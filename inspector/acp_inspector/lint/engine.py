@@ -20,7 +20,7 @@ from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
 from acp_inspector.lint.state import LintState, Point
 from acp_inspector.lint.tracker import update_state
-from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.messages import NAMES, DecodedFrame, Decoder
 from acp_inspector.recording.format import Header
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
@@ -207,7 +207,9 @@ class Linter:
                 self._earlier = self._decoder = None
         if not isinstance(entry, Frame):
             self._last = Point(entry.seq, entry.time)
-            return before + self._collect(self._check_event(entry))
+            found = before + self._collect(self._check_event(entry))
+            named = entry.dialect if isinstance(entry, JournalEvent) else None
+            return found if named is None else found + self._take_name(named)
         if self._decoder is None:
             return self._collect(self._feed_frame(entry))
         decoded = self._decoder.decode(entry)
@@ -215,12 +217,32 @@ class Linter:
             return self._begin_anew(self._earlier, self._decoder.dialect)
         return self._collect(self._feed_frame(entry, self._meant(decoded)))
 
+    def _take_name(self, name: str) -> tuple[Finding, ...]:
+        """Take the dialect that an event names for the connection; return new findings."""
+        if not self._recognises or name not in NAMES:
+            return ()
+        found: tuple[Finding, ...] = ()
+        dialect = None if name == NO_DIALECT else name
+        if dialect != self._named:
+            # The header was written before that was known.
+            self._named = None
+        if dialect != self._state.dialect:
+            if self._earlier is not None and dialect is not None:
+                found = self._begin_anew(self._earlier, dialect)
+            else:
+                self._begin_in(dialect)
+        if dialect is None:
+            self._decoder = None
+        self._earlier = None
+        return found
+
     def _begin_anew(self, earlier: list[Entry], dialect: str) -> tuple[Finding, ...]:
         """Check the entries of the connection once more, in the dialect that is recognised now."""
         self.outdated, self._returned = tuple(self._returned), []
         self.report.restore(self._before)
         self._kept = self._kept_before.copy()
-        self.report.dialects.add(dialect)
+        if dialect != BATCHES:
+            self.report.dialects.add(dialect)
         self._earlier = None
         self._begin_in(dialect)
         return tuple(found for each in earlier for found in self._feed_entry(each))

@@ -21,7 +21,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Final
 
-from acp_inspector.journal import Frame, Sink
+from acp_inspector.journal import DIALECT, Frame, Sink
+from acp_inspector.proxy.dialect_watch import DialectWatch
 from acp_inspector.recording.encoder import LARGE_FRAME, EntryBatch
 from acp_inspector.recording.numbering import MAX_LINE_BYTES, Numbering, Stream
 from acp_inspector.recording.spool import CHUNK_KINDS, NoteKind, Spool, frame_note
@@ -114,16 +115,21 @@ class Recorder:
         *,
         warn: Callable[[str], None] = lambda text: None,
         spool: Spool | None = None,
+        dialects: DialectWatch | None = None,
         max_queued_bytes: int = MAX_QUEUED_BYTES,
         queue_timeout: float = QUEUE_TIMEOUT_S,
         max_line_bytes: int = MAX_LINE_BYTES,
         large_frame: int = LARGE_FRAME,
     ) -> None:
-        """Write with `writer`; call `warn`, which must not block, once if something is missing."""
+        """Write with `writer`; call `warn`, which must not block, once if something is missing.
+
+        An event names the dialect that `dialects` recognises.
+        """
         self._writer = writer
         self._clock = clock
         self._warn = warn
         self._spool = spool
+        self._dialects = dialects
         self._began = clock() - writer.time_offset
         self._queue: deque[tuple[int, Callable[..., None] | None, tuple[Any, ...]]] = deque()
         """A queued note: its size, the function that numbers it, and its arguments.
@@ -255,12 +261,28 @@ class Recorder:
             size, self._size = self._size, 0
             charge, self._charge = self._charge, 0
         if items:
-            self._writer.write(EntryBatch(items))
+            self._writer.write(batch := EntryBatch(items))
+            self._recognise(batch)
         if has_turned and self._spool is not None:
             self._spool.free()
         if size:
             self._budget.free(size, charge)
         return bool(items or size)
+
+    def _recognise(self, batch: EntryBatch) -> None:
+        """Report the dialect once the frames show it."""
+        if (watch := self._dialects) is None:
+            return
+        name: str | None = None
+        try:
+            name = watch.look(batch)
+        except Exception as problem:  # noqa: BLE001 - boundary: it must never stop the recording
+            self._dialects = None
+            self._warn(f"acp-console has a bug: no dialect is recognised ({problem!r})")
+        if name is not None:
+            self.event(DIALECT, dialect=name)
+        if watch.is_over:
+            self._dialects = None
 
     def _turn_spool(self) -> bool:
         """Begin the next file of the spool if this one is long; return whether it was."""

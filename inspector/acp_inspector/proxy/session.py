@@ -33,7 +33,8 @@ from acp_inspector.control.sinks import (
     ObservedSink,
     frames_of,
 )
-from acp_inspector.journal import Frame, Sink
+from acp_inspector.journal import DIALECT, Frame, Sink
+from acp_inspector.proxy.dialect_watch import DialectWatch
 from acp_inspector.proxy.forwarder import Forwarder, InterceptingForwarder
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals
 from acp_inspector.proxy.recorder import Recorder
@@ -101,6 +102,8 @@ def run_proxy(
         guard.watch(process.pid)
         if recorder is not None:
             recorder.event("spawn", pid=process.pid)
+            if session.dialect is not None:
+                recorder.event(DIALECT, dialect=session.dialect)
         stdin, stdout, stderr = process.take_pipes()
         session.process = process
         to_agent = session.forwarder("client", stdio[0], stdin)
@@ -241,6 +244,8 @@ class ProxySession:
         self.writer: RecordingWriter | RotatingWriter | None = None
         self.control: ControlServer | None = None
         self.warn = BackgroundWarner(warn)
+        self.dialect: str | None = None
+        """That of the traffic, if it was chosen."""
         self._addons: Sequence[Addon] = ()
 
     def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
@@ -340,7 +345,9 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
 
         sink = RedactingSink(sink, redactor, session.warn)
     spool = _spool(path, writer, session.warn) if redactor is None else None
-    recorder = Recorder(sink, warn=session.warn, spool=spool)
+    watch = DialectWatch() if options.dialect is None else None
+    recorder = Recorder(sink, warn=session.warn, spool=spool, dialects=watch)
+    session.dialect = options.dialect
     file = None if reads_memory or writer is None else path
     log = _Log(file, writer, memory, begin=_size_of(file) if options.mode == "append" else 0)
     session.recorder = recorder

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from typing import Final, TypeAlias, cast
 
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import are_json, encode_entry, encode_rest, is_json
 from acp_protocol.framing import Side, split_ending
 
@@ -96,6 +96,9 @@ class EntryBatch:
                 yield from item
             else:
                 yield item
+
+    def events(self) -> list[JournalEvent]:
+        return [item for item in self._items if isinstance(item, JournalEvent)]
 
     def counts(self) -> Counter[type[Entry]]:
         counts: Counter[type[Entry]] = Counter()

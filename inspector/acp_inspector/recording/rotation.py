@@ -23,6 +23,7 @@ from acp_inspector.recording.format import Header, RecordingError, part_path, se
 from acp_inspector.recording.reader import read_header
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.jsonrpc import Json
 
 
@@ -188,6 +189,11 @@ class RotatingWriter:
                 self._roll_over()
         self._writer.write(batch)
         self._has_entries = True
+        for event in batch.events():
+            if event.dialect is not None:
+                # The next files do not have the event.
+                name = None if event.dialect == NO_DIALECT else event.dialect
+                self._header = replace(self._header, dialect=name)
 
     def close(self) -> None:
         """Close the file; closing twice is no error."""

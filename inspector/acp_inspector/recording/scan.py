@@ -105,7 +105,7 @@ class Outline(NamedTuple):
     others: list[int]
     """Lines that are no messages in the layout that our writer produces; some come twice."""
     begins: list[int]
-    """Events that begin a connection."""
+    """Events that begin a connection, or name its dialect."""
 
 
 class RecordingScan:
@@ -191,6 +191,7 @@ class RecordingScan:
         first, content = block
         found: list[tuple[int, _Key | None, bool]] = []
         others: list[int] = []
+        begins: list[int] = []
         for line in _LINES.finditer(content):
             _, side, id_, request, other = line.groups()
             if side is not None:
@@ -213,10 +214,12 @@ class RecordingScan:
                     others.append(at)
             elif isinstance(row, JournalEvent) and row.begins_connection:
                 found.append((at, None, False))
+                begins.append(at)
+            elif isinstance(row, JournalEvent) and row.dialect is not None:
+                begins.append(at)
             else:
                 self.check(at, row)
         found.sort(key=itemgetter(0))
-        begins = [at for at, key, _ in found if key is None]
         return Outline(*self._pair(found), others, begins)
 
     def _pair(

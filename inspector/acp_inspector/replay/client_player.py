@@ -24,7 +24,7 @@ from acp_inspector.compare.diff import CompareOptions, compare
 from acp_inspector.compare.difference import JournalComparison
 from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.likeness import MIN_LIKENESS
-from acp_inspector.journal import Frame, Journal
+from acp_inspector.journal import DIALECT, Frame, Journal
 from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import Recording
 from acp_inspector.replay.acts import ClientJudge
@@ -227,7 +227,7 @@ async def play_as_client(
     results: list[ReplayResult] = []
     with agent_environment(env, is_trusted=is_trusted) as env:
         for part in connections(entries):
-            journal.event("spawn", command=list(command))
+            _note_start(journal, command, spoken)
             async with spawn(command, cwd=directories.cwd, env=env, is_peer=True) as child:
                 pipes: ClosableTransport
                 if is_official:
@@ -263,6 +263,12 @@ async def play_as_client(
     if not result.is_passed and (names := missing_files(frames, directories.places)):
         notes.append(missing_files_note(names, recording.path))
     return replace(result, notes=tuple(notes), unread=recording.unread)
+
+
+def _note_start(journal: Journal, command: Sequence[str], dialect: str | None) -> None:
+    journal.event("spawn", command=list(command))
+    if dialect is not None:
+        journal.event(DIALECT, dialect=dialect)
 
 
 async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:

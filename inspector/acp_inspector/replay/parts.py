@@ -9,6 +9,7 @@ from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import Decoder
 from acp_inspector.recording.reader import Recording
 from acp_protocol.dialects.registry import open_translator
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.framing import Framing
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_int, get_text
@@ -28,9 +29,14 @@ def recorded_dialect(recording: Recording) -> str | None:
     """Return the dialect of a recording; None for the published protocol."""
     decoder = Decoder()
     decoder.begin_recording(recording.header.dialect, recording.header.cwd)
-    for frame in recording.frames:
-        decoder.decode(frame)
-    return decoder.dialect or decoder.chosen
+    found: str | None = None
+    for entry in recording.entries:
+        if isinstance(entry, JournalEvent):
+            decoder.note(entry)
+        elif isinstance(entry, Frame):
+            decoder.decode(entry)
+        found = decoder.dialect or decoder.named or found
+    return None if found == NO_DIALECT else found
 
 
 def connections(entries: Sequence[Entry]) -> list[list[Entry]]:

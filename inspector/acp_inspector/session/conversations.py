@@ -101,8 +101,8 @@ class Conversations:
             if isinstance(entry, Frame):
                 edit = None if edits is None else edits.of(entry.seq)
                 self.apply(entry if edit is None else edit.sent(entry), edit=edit)
-            elif isinstance(entry, JournalEvent) and entry.begins_connection:
-                self.restart(entry.seq, entry.time)
+            elif isinstance(entry, JournalEvent):
+                self.note(entry)
 
     def apply(
         self,
@@ -127,6 +127,13 @@ class Conversations:
                 if change.item is not None:
                     self.sessions[change.session_id].note_edit(change.item, edit)
         return changes
+
+    def note(self, event: JournalEvent) -> None:
+        """Take what an event says of the connection: that a new one begins, or its dialect."""
+        if event.begins_connection:
+            self.restart(event.seq, event.time)
+        else:
+            self.fold.decoder.note(event)
 
     def restart(self, n: int, at: float) -> None:
         """Begin a new connection with entry `n`: pending requests of the last one stay open.

@@ -151,8 +151,8 @@ class Sessions:
     def read(self, entries: Iterable[Entry]) -> Iterator[tuple[Entry, list[SessionEvent]]]:
         """Read the entries of a recording; yield each with its events."""
         for entry in entries:
-            if isinstance(entry, JournalEvent) and entry.begins_connection:
-                self.restart(entry.seq, entry.time)
+            if isinstance(entry, JournalEvent):
+                self.note(entry)
             yield entry, self.feed(entry) if isinstance(entry, Frame) else []
 
     def apply(
@@ -171,6 +171,13 @@ class Sessions:
                 return self._response(frame, message, exchange)
             case _:
                 return [Malformed(frame, message, None, None)]
+
+    def note(self, event: JournalEvent) -> list[SessionTurn]:
+        """Take what an event says of the connection; return the turns that end."""
+        if event.begins_connection:
+            return self.restart(event.seq, event.time)
+        self.decoder.note(event)
+        return []
 
     def restart(self, n: int, at: float) -> list[SessionTurn]:
         """Begin a new connection with entry `n`; return the turns that end, which are all.

@@ -21,7 +21,7 @@ import anyio
 import anyio.to_thread
 from anyio.abc import TaskStatus
 
-from acp_inspector.journal import Journal
+from acp_inspector.journal import DIALECT, Journal
 from acp_protocol.client_duties import (
     find_option,
     permission_options,
@@ -384,15 +384,21 @@ async def start_agent(
     """
     journal = Journal() if journal is None else journal
     whole = {**os.environ, **(env or {})}
+
+    def report(name: str) -> None:
+        journal.event(DIALECT, dialect=name)
+
     async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr, is_peer=True) as child:
         journal.event("spawn", pid=child.pid)
+        if dialect is not None:
+            report(dialect)
         has_batches = dialect == BATCHES
         translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
         framing = "lines" if has_batches else translator and translator.framing
         pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
         transport: Transport = TapTransport(pipes, "client", journal.wire)
         if not has_batches:
-            transport = DialectTransport(transport, "client", translator)
+            transport = DialectTransport(transport, "client", translator, report)
         handler = _TestClient(cwd)
         handler.tracker.names_messages = not has_batches
         try:

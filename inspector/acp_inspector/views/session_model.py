@@ -194,6 +194,7 @@ class SessionModel:
         return replace(entry, seq=n, time=at)
 
     def _note(self, event: JournalEvent) -> None:
+        self.conversations.note(event)
         match event.name, event.data:
             case "eof", {"from": "client"}:
                 self._leave("client", event.seq)
@@ -201,7 +202,6 @@ class SessionModel:
                 self._leave("agent", event.seq)
             case "spawn", _:
                 self._gone.set(event.seq, frozenset())
-                self.conversations.restart(event.seq, event.time)
             case _:
                 self._note_intervention(event)
 

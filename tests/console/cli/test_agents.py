@@ -12,18 +12,10 @@ from acp_console.agents.spec import DEMO_AGENT
 from acp_console.cli import exit_codes
 from tests.console.cli.conftest import Configure, Install, on_terminal
 from tests.console.conftest import Agent, Call
-from tests.console.strangers import DIES, LENGTHS
+from tests.console.strangers import AS_EVERYBODY, DIES, LENGTHS
 
 pytestmark = pytest.mark.usefixtures("home")
 
-AS_EVERYBODY = """
-first = json.loads("{" + sys.stdin.readline())
-tell(id=first["id"], result={"protocolVersion": 1})
-open_session()
-prompt = hear("session/prompt")
-say("hi from ")
-end(prompt)
-"""
 HELLO = "prompt = hear_prompt()\nsay('hi from ' + ' '.join(sys.argv[1:]))\nend(prompt)"
 
 

@@ -146,4 +146,4 @@ async def test_the_traffic_is_read_in_the_dialect_of_the_agent(workplace: Path) 
         await pilot.press("f2")
         await until(pilot, lambda: "session/new result" in say(app))
         entries = chat_of(app).traffic.pane.traffic.entries
-        assert entries.chosen_dialect == "v2-batch"
+        assert entries.named_dialect == "v2-batch"

@@ -28,6 +28,7 @@ FORMAT: Final = Path(__file__).parents[3] / "docs/recording-format.md"
         ("spawn", {"command": ["my-agent", "--acp"]}, "the agent was started: my-agent --acp"),
         ("spawn", {}, "the agent was started"),
         ("eof", {"from": "client"}, "the client closed its stream"),
+        ("dialect", {"dialect": "acpex"}, "the dialect is acpex"),
         ("exit", {"code": 1}, "the agent ended with exit code 1"),
         ("exit", {"signal": 9}, "the agent ended by signal 9"),
         ("dropped", {"count": 3, "why": "queue full"},

@@ -216,7 +216,55 @@ def test_the_header_of_a_recording_names_the_dialect_and_the_directory(tmp_path:
     unknown = path.read_bytes().replace(b'"continuum"', b'"newer"')
     path.write_bytes(unknown)
     with RecordingEntries(path).index_all() as recording:
-        assert recording.chosen_dialect is None
+        assert recording.named_dialect is None
+
+
+DELTA: Said = (
+    "agent",
+    {
+        "method": "session/update",
+        "params": {"session_id": "s1", "type": "text_delta", "text": "Hello"},
+    },
+)
+NAMED: list[Entry] = [
+    *OFFICIAL,
+    JournalEvent(4, 0.4, "dialect", {"dialect": "openoxide"}),
+    replace(frames(DELTA)[0], seq=5),
+    JournalEvent(6, 0.6, "spawn", {"pid": 1}),
+    JournalEvent(7, 0.6, "dialect", {"dialect": "openoxide"}),
+    replace(frames(DELTA)[0], seq=8),
+    JournalEvent(9, 0.9, "spawn", {"pid": 2}),
+    replace(frames(DELTA)[0], seq=10),
+    JournalEvent(11, 0.9, "dialect", {"dialect": "newer"}),
+    replace(frames(DELTA)[0], seq=12),
+]
+
+
+def test_an_event_names_the_dialect_of_its_connection(tmp_path: Path) -> None:
+    """Without it these frames could not be recognised."""
+    wanted = compile_filter("update == agent_message_chunk")
+    heard = EntryList(NAMED[:8])
+    assert (heard.dialect, heard.named_dialect) == ("openoxide", "openoxide")
+    heard.extend(NAMED[8:])
+    assert (heard.dialect, heard.named_dialect) == (None, None)
+    assert [row + 1 for row in FilterSearch(heard, wanted).find_all()] == [3, 5, 8]
+    path = tmp_path / "it.acp.ndjson"
+    for named in (None, "continuum"):
+        path.unlink(missing_ok=True)
+        writer = RecordingWriter(path, Header("", "", "", dialect=named))
+        writer.write(NAMED)
+        writer.close()
+        with RecordingEntries(path).index_all() as recording:
+            assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == [3, 5, 8]
+        passes = scan_prefilter(wanted)
+        assert passes is not None
+        with RecordingScan(path, lambda line: None) as scanned:
+            read = [
+                each for each in scan(scanned, wanted, passes) if isinstance(each, DecodedFrame)
+            ]
+        assert [each.frame.seq for each in read] == [3, 5, 8]
+    with RecordingEntries(path, "none").index_all() as recording:
+        assert [row + 1 for row in FilterSearch(recording, wanted).find_all()] == [3]
 
 
 @pytest.mark.parametrize("expression", EXPRESSIONS)

@@ -14,13 +14,14 @@ from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import rules
 from acp_inspector.recording.format import new_header
 from acp_protocol.dialects.registry import SPOKEN
-from acp_protocol.dialects.spellings import NO_DIALECT
+from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
 from acp_protocol.framing import Side
 from tests.inspector.talks import Said, answer, frames
 
 DIFF: Final = "--- login.py\n+++ login.py\n@@ -1 +1,2 @@\n login()\n+check()\n"
 IMAGE: Final = {"type": "base64", "mediaType": "image/png", "data": "aGVsbG8="}
 
+INFO: Final = {"name": "it", "version": "1"}
 READS: Final = {"readTextFile": True, "writeTextFile": True, "terminal": False}
 
 
@@ -339,6 +340,48 @@ def test_each_connection_has_a_dialect_of_its_own() -> None:
     assert report.dialects == {"openoxide"}
     assert {each.rule.name for each in report.findings} == {"missing-implementation-info"}
     assert {each.frames for each in report.findings} == {(1,)}
+
+
+@pytest.mark.parametrize("dialect", TALKS)
+@pytest.mark.parametrize("named", [None, "acpex", "continuum"])
+def test_a_dialect_that_an_event_names_is_checked_like_one_that_is_chosen(
+    dialect: str, named: str | None
+) -> None:
+    """The event may come after the first frames, or follow the start of another try."""
+    breach = ask("client", 90, "session/nonsense")
+    talk = frames(*TALKS[dialect](), breach)
+    chosen = lint(talk, dialect=dialect)
+    event = JournalEvent(0, 0.0, "dialect", {"dialect": dialect})
+    at = 0 if named else 1
+    header = new_header(["agent"], Path("/w"), dialect=named)
+    report = lint([header, *talk[:at], event, *talk[at:]])
+    assert report.findings == chosen.findings
+    assert report.counts == chosen.counts
+    other = lint([*talk[:at], event, *talk[at:]], dialect=NO_DIALECT)
+    assert other.findings == lint(talk, dialect=NO_DIALECT).findings
+
+
+def test_arrays_are_taken_where_an_event_says_so() -> None:
+    talk = frames(
+        ask("client", 1, "initialize", protocolVersion=2, info=INFO, capabilities={}),
+        answer("agent", 1, {"protocolVersion": 2, "info": INFO, "capabilities": {}}),
+        ("client", b'[{"jsonrpc":"2.0","id":2,"method":"session/list","params":{}}]'),
+        ("agent", b'[{"jsonrpc":"2.0","id":2,"result":{"sessions":[]}}]'),
+    )
+    report = lint([JournalEvent(0, 0.0, "dialect", {"dialect": BATCHES}), *talk])
+    assert report.findings == lint(talk, dialect=BATCHES).findings
+    assert report.findings != lint(talk).findings
+    # What is named needs no advice to name it.
+    assert report.dialects == set()
+
+
+def test_an_event_that_names_the_published_protocol_ends_recognition() -> None:
+    talk = frames(*TALKS["openoxide"]())
+    event = JournalEvent(0, 0.0, "dialect", {"dialect": "none"})
+    expected = lint(talk, dialect=NO_DIALECT).findings
+    for named in (None, "openoxide"):
+        header = new_header(["agent"], Path("/w"), dialect=named)
+        assert lint([header, event, *talk]).findings == expected
 
 
 def test_the_directory_and_the_dialect_are_those_of_the_header(

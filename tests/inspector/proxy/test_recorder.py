@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
+from acp_inspector.proxy.dialect_watch import MAX_FRAME_BYTES, DialectWatch
 from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, Recorder
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.numbering import TOO_LONG, TOO_SLOW, Stream
@@ -267,3 +268,36 @@ def test_a_frame_has_its_number_at_once_and_all_stand_in_the_order_of_their_note
         StderrChunk(4, 0.0, b"oh"),
         frame,
     ]
+
+
+HELLO = (
+    b'{"jsonrpc":"2.0","id":1,"method":"initialize",'
+    b'"params":{"protocolVersion":1,"capabilities":{"fileSystem":{}}}}\n'
+)
+
+
+def test_the_dialect_that_the_first_frames_show_is_recorded_once() -> None:
+    sink = Sink()
+    recorder = Recorder(sink, clock=lambda: 5.0, dialects=DialectWatch())
+    recorder.note("client", b'{"long":"' + b"x" * MAX_FRAME_BYTES + b'"}\n' + HELLO)
+    assert sink.writes.acquire(timeout=LIMIT)
+    recorder.note("client", HELLO)
+    recorder.close()
+    found = [each for each in sink.entries if isinstance(each, JournalEvent)]
+    assert [(each.name, each.data) for each in found] == [("dialect", {"dialect": "acpex"})]
+    assert [each.seq for each in sink.entries] == [1, 2, 3, 4]
+
+
+def test_a_failure_to_recognise_a_dialect_loses_no_entry_and_is_said_once() -> None:
+    class Faulty(DialectWatch):
+        def look(self, entries: Iterable[Entry]) -> str | None:
+            raise RuntimeError("ouch")
+
+    sink, said = Sink(), list[str]()
+    recorder = Recorder(sink, warn=said.append, dialects=Faulty())
+    for _ in range(2):
+        recorder.note("client", HELLO)
+        assert sink.writes.acquire(timeout=LIMIT)
+    recorder.close()
+    assert sent_by(sink, "client") == HELLO * 2
+    assert said == ["acp-console has a bug: no dialect is recognised (RuntimeError('ouch'))"]

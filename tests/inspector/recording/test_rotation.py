@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_inspector.journal import Entry, Frame
+from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.format import Header, RecordingError, RecordingExistsError
-from acp_inspector.recording.reader import read_recording
+from acp_inspector.recording.reader import read_header, read_recording
 from acp_inspector.recording.rotation import RotatingWriter, RotationLimits, part_paths
 from acp_inspector.recording.writer import RecordingWriter
 
@@ -52,6 +52,13 @@ def test_each_part_is_a_whole_recording_that_names_the_one_before(path: Path) ->
         {"note": "kept", "series": series, "part": 3, "previous": "a.2.acp.ndjson"},
     ]
     assert [entry for part in parts for entry in part.entries] == frames(1, 6)
+
+
+def test_the_next_parts_name_the_dialect_that_an_event_has_named(path: Path) -> None:
+    writer = RotatingWriter(path, HEADER, RotationLimits(size=1))
+    named = JournalEvent(2, 0.2, "dialect", {"dialect": "acpex"})
+    write(writer, [*frames(1, 1), named], frames(3, 3), frames(4, 4))
+    assert [read_header(part).dialect for part in part_paths(path)] == [None, "acpex", "acpex"]
 
 
 def test_a_file_is_old_after_a_time_unless_it_is_empty(path: Path) -> None:
