@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -41,6 +42,21 @@ async def test_a_chat_goes_on_in_the_dialect_that_the_agent_shows(
 
 OURS = (sys.executable, "-m", "acp_agent", "--no-config")
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
+
+
+async def test_the_journal_of_a_chat_has_the_headers_byte_for_byte(tmp_path: Path) -> None:
+    received, sent = tmp_path / "received", tmp_path / "sent"
+    agent = shlex.join([sys.executable, str(PEERS / "openoxide_agent.py")])
+    command = ("sh", "-c", f"tee {received} | {agent} | tee {sent}")
+    async with chats() as all_:
+        spec = command_agent(command).with_protocol(None, "openoxide")
+        session = all_.open(spec, tmp_path)
+        session.send("hello")
+        await all_.until(lambda: bool(said(session)) and session.state == "ready")
+    found = frames(session)
+    for side, wire in (("client", received), ("agent", sent)):
+        assert b"".join(each.wire for each in found if each.side == side) == wire.read_bytes()
+    assert all(each.header.startswith(b"Content-Length: ") for each in found)
 
 
 @pytest.mark.parametrize("dialect", ["continuum", "acpex", "openoxide"])
