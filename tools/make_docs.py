@@ -63,13 +63,15 @@ def command_line(python: Sequence[str]) -> str:
         command = None if not name or name in WITHOUT_CLICK else load(name)
         parts += (
             f"### {title} {sub}\n\n```\n{_help(python, [*words, sub])}\n```\n"
-            for sub in _subcommands(command)
+            for sub in _subcommands(name, command)
         )
     parts.append(_exit_codes())
     return "\n".join(parts)
 
 
-def _subcommands(command: click.Command | None) -> list[str]:
+def _subcommands(name: str, command: click.Command | None) -> list[str]:
+    if name == "agent":
+        return ["serve"]
     if not isinstance(command, click.Group):
         return []
     return command.list_commands(click.Context(command))

@@ -1,4 +1,4 @@
-"""The command `acp-agent`: the agent on stdin and stdout, or another command."""
+"""The command `acp-agent`: the agent on stdin and stdout, over HTTP, or another command."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from acp_agent.door.flags import new_parser
+from acp_agent.door.flags import new_parser, new_serve_parser
 from acp_agent.settings.providers import PROVIDERS, SettingsError, check_key
 from acp_protocol.host.sanitize import error_text
 
 COMMANDS: Final = frozenset({"agent-json", "config"})
-"""First arguments that are commands; without one, the agent serves."""
+"""First arguments that are commands which serve no client."""
+SERVE: Final = "serve"
+LOG_FORMAT: Final = "acp-agent: %(message)s"
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
@@ -23,8 +25,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         from acp_agent.door.config_commands import run_command
 
         return run_command(arguments)
+    if arguments[:1] == [SERVE]:
+        from acp_agent.door.network import run_server
+
+        logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT, stream=sys.stderr)
+        return run_server(new_serve_parser().parse_args(arguments[1:]))
     options = new_parser().parse_args(arguments)
-    logging.basicConfig(level=logging.WARNING, format="acp-agent: %(message)s", stream=sys.stderr)
+    logging.basicConfig(level=logging.WARNING, format=LOG_FORMAT, stream=sys.stderr)
     # Python leaves out the streams that are closed at its start; their numbers mean other files.
     if None in (sys.stdin, sys.stdout):
         return _fail("stdin and stdout are needed: an ACP client talks to the agent there")

@@ -9,7 +9,7 @@ import argparse
 import os
 from collections.abc import Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from acp_agent.continuum.config import read_config
 from acp_agent.settings.keys import setting_keys
@@ -22,6 +22,27 @@ from acp_protocol.host.sanitize import error_text
 from acp_protocol.user_files.paths import config_file
 from acp_protocol.version import SCHEMA_ID, VERSION
 
+HTTP: Final = "http"
+"""The section whose flags only `acp-agent serve` has."""
+ADMIN: Final = "admin"
+"""The section whose flags only the agent on stdio has."""
+
+LISTS: Final = frozenset({"http.allow_host", "http.allow_origin"})
+"""Keys whose flag may be given several times."""
+
+
+class _Extend(argparse.Action):
+    """Adds the values of each use of a flag to those before it."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, (*getattr(namespace, self.dest, ()), *values))
+
 
 class _RefuseCassette(argparse.Action):
     """Refuses an option that people know from other tools, and names the way here."""
@@ -33,24 +54,18 @@ class _RefuseCassette(argparse.Action):
 
 
 def new_parser() -> argparse.ArgumentParser:
-    """Return the parser for serving."""
+    """Return the parser for serving on stdio."""
     parser = ArgumentParser(
         prog="acp-agent",
         description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
-        epilog="Other commands: acp-agent config show|init|check and acp-agent agent-json; see "
-        "their --help, and docs/configuration.md.",
+        epilog="Other commands: acp-agent serve, acp-agent config show|init|check and acp-agent "
+        "agent-json; see their --help, and docs/configuration.md.",
     )
     version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
     parser.add_argument("--version", action="version", version=version)
     add_config_options(parser)
-    parser.add_argument(
-        "--pace",
-        type=parse_seconds,
-        default=0.0,
-        metavar="SECONDS",
-        help="pause between pieces of streamed text, to watch them arrive",
-    )
-    add_setting_options(parser)
+    add_pace_option(parser)
+    add_setting_options(parser, without={HTTP})
     parser.add_argument("--cassette", action=_RefuseCassette, help=argparse.SUPPRESS)
     group = parser.add_argument_group("login")
     group.add_argument(
@@ -81,6 +96,34 @@ def new_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def new_serve_parser() -> argparse.ArgumentParser:
+    """Return the parser for serving over HTTP and WebSocket."""
+    parser = ArgumentParser(
+        prog="acp-agent serve",
+        description="The agent over HTTP and WebSocket, at the path /acp: each client that connects"
+        " gets an agent of its own; all have the same sessions. Requests need the token: "
+        "`Authorization: Bearer TOKEN`, or, for pages, the WebSocket subprotocols `acp` and "
+        "`acp.bearer.TOKEN`. /healthz needs none; /metrics has counts in the OpenMetrics format. "
+        "SIGTERM ends the server after the turns that run.",
+        epilog="An address that other machines reach needs --tls-cert and --tls-key, or --plain. "
+        "See docs/configuration.md.",
+    )
+    add_config_options(parser)
+    add_pace_option(parser)
+    add_setting_options(parser, without={ADMIN})
+    return parser
+
+
+def add_pace_option(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--pace",
+        type=parse_seconds,
+        default=0.0,
+        metavar="SECONDS",
+        help="pause between pieces of streamed text, to watch them arrive",
+    )
+
+
 def add_config_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that name the configuration."""
     group = parser.add_mutually_exclusive_group()
@@ -98,8 +141,13 @@ def add_config_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] = ()) -> None:
-    """Add the flags of settings, or those of some keys; those not given have no attribute."""
+def add_setting_options(
+    parser: argparse.ArgumentParser, only: Collection[str] = (), *, without: Collection[str] = ()
+) -> None:
+    """Add the flags of settings; those not given have no attribute.
+
+    `only` names keys that are added, `without` sections that are not.
+    """
     groups: dict[str, Any] = {
         "model": parser.add_argument_group(
             "model", "Keys and URLs come from the environment, see docs/models.md."
@@ -107,8 +155,10 @@ def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] =
         "protocol": parser.add_argument_group("protocol"),
         "sessions": parser.add_argument_group("sessions"),
     }
+    if HTTP not in without and not only:
+        groups[HTTP] = parser.add_argument_group("http")
     for key in setting_keys().values():
-        if key.flag is None or (only and key.path not in only):
+        if key.flag is None or (only and key.path not in only) or key.section in without:
             continue
         argument: dict[str, Any]
         if key.written.choices:
@@ -120,8 +170,10 @@ def add_setting_options(parser: argparse.ArgumentParser, only: Collection[str] =
         else:
             type_ = full_name if key.path == "model.name" else key
             argument = {"type": type_, "metavar": key.metavar}
+            if key.path in LISTS:
+                argument["action"] = _Extend
         default = key.dump(key.default)
-        suffix = "" if default is None or default is False else f" (default: {default})"
+        suffix = "" if default in (None, False, []) else f" (default: {default})"
         group = groups.get(key.section, parser)
         group.add_argument(
             key.flag,

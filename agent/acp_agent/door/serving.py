@@ -7,8 +7,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Callable, Coroutine, Generator
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -28,6 +28,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import AcpError, FrameTooLongError
+from acp_protocol.framing import Framing
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
@@ -39,6 +40,7 @@ logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long running turns may take to end their programs and to be answered."""
+CLIENT_DIALECTS: Final = (ContinuumDialect(), OpenOxideDialect())
 AdminServer: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 """Serves the status endpoints until it is cancelled."""
 
@@ -55,7 +57,7 @@ def run_agent(options: argparse.Namespace) -> int:
             logger.info("%s", note)
         where = str(settings.sessions.storage or where)
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
-        server = AgentServer(services, (ContinuumDialect(), OpenOxideDialect()))
+        server = AgentServer(services, CLIENT_DIALECTS)
         with _admin(server, settings) as admin:
             refusal = anyio.run(_serve, server, settings.protocol.dialect, admin)
         services.store.close()
@@ -112,22 +114,37 @@ async def _serve(
         await connection.wait_closed()
         is_over.set()
 
-    transport = _transport(dialect)
+    transport = in_dialect(open_stdio(framing=framing_of(dialect)), dialect)
+    async with running_agent(server, transport, dialect) as connection:
+        server.tasks.start_soon(wait_for_signal)
+        server.tasks.start_soon(wait_for_end)
+        if admin is not None:
+            server.tasks.start_soon(admin)
+        await is_over.wait()
+    return connection.frame_error
+
+
+@asynccontextmanager
+async def running_agent(
+    server: AgentServer, transport: Transport, dialect: str | None
+) -> AsyncGenerator[Connection]:
+    """Run an agent on a transport; turns that run at the end are cancelled, and end by themselves.
+
+    `dialect` is the one that clients have to speak, if they do.
+    """
     if isinstance(transport, DialectTransport):
         server.spoken_dialect = lambda: transport.dialect
     server.connection = Connection(transport, server, allow_batches=dialect == BATCHES)
     server.connection.on_violation = _batch_reporter(dialect)
     async with BackgroundTasks() as server.tasks, server.connection as connection:
-        server.tasks.start_soon(wait_for_signal)
-        server.tasks.start_soon(wait_for_end)
         server.tasks.start_soon(server.suspend_idle)
-        if admin is not None:
-            server.tasks.start_soon(admin)
-        await is_over.wait()
-        server.cancel_all()
-        with anyio.move_on_after(CLOSE_TIMEOUT_S):
-            await connection.wait_settled()
-    return connection.frame_error
+        try:
+            yield connection
+        finally:
+            # Also when cancelled: turns have programs and sessions of their own to close.
+            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+                server.cancel_all()
+                await connection.wait_settled()
 
 
 def _batch_reporter(dialect: str | None) -> Callable[[ProtocolViolation], None]:
@@ -144,14 +161,22 @@ def _batch_reporter(dialect: str | None) -> Callable[[ProtocolViolation], None]:
     return report
 
 
-def _transport(dialect: str | None) -> Transport:
-    """Return stdin and stdout in a dialect; None: detect the client's."""
-    if dialect == BATCHES:
-        return open_stdio()
+def framing_of(dialect: str | None) -> Framing | None:
+    """Return the framing of a dialect's frames in a stream; None: detect the client's."""
     if dialect is None:
-        return DialectTransport(open_stdio(framing=None), "agent")
+        return None
     # Dialects are rare, and what they import takes time.
     from acp_protocol.dialects.registry import open_dialect
 
-    opened = open_dialect(dialect, str(Path.cwd()))
-    return DialectTransport(open_stdio(framing=opened.framing), "agent", opened)
+    return "lines" if dialect == BATCHES else open_dialect(dialect, str(Path.cwd())).framing
+
+
+def in_dialect(transport: Transport, dialect: str | None) -> Transport:
+    """Return a transport whose frames are in a dialect; None: detect the client's."""
+    if dialect == BATCHES:
+        return transport
+    if dialect is None:
+        return DialectTransport(transport, "agent")
+    from acp_protocol.dialects.registry import open_dialect
+
+    return DialectTransport(transport, "agent", open_dialect(dialect, str(Path.cwd())))

@@ -25,11 +25,14 @@ from acp_agent.settings.types import (
     Duration,
     DurationOrNever,
     Files,
+    HostNames,
     Hosts,
     InvalidSettingError,
     Namespace,
+    Origins,
     PathText,
     Section,
+    ServerAddress,
     Storage,
     Text,
     Texts,
@@ -47,6 +50,7 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
+HTTP_TOKEN_VARIABLE: Final = "ACP_AGENT_HTTP_TOKEN"  # noqa: S105 - the name of a variable
 PolicyId = Literal["allow_read", "ask_always", "allow_all"]
 AuthMode = Literal["keys", "stub", "required"]
 LogLevel = Literal["debug", "info", "warning", "error"]
@@ -73,9 +77,7 @@ Servers = Annotated[
 
 
 class StdioSettings(Section):
-    enabled: Boolean = setting(
-        True, "if false, the agent does not start: it has no other transport"
-    )
+    enabled: Boolean = setting(True, "if false, the agent does not start on stdin and stdout")
 
 
 class TransportSettings(Section):
@@ -208,6 +210,42 @@ class AdminSettings(Section):
     """If the variable is not set, the token is a random one."""
 
 
+class HttpSettings(Section):
+    listen: ServerAddress | None = setting(
+        None,
+        "address to serve clients at: ADDRESS:PORT, port 0 for any, or unix:FILE",
+        "--http ADDRESS:PORT",
+    )
+    tls_cert: PathText | None = setting(
+        None, "certificate of the server with its chain, PEM; needs tls_key", "--tls-cert FILE"
+    )
+    tls_key: PathText | None = setting(None, "key of the certificate, PEM", "--tls-key FILE")
+    plain: Boolean = setting(
+        False,
+        "serve without TLS at an address that other machines reach, as behind a proxy that adds it",
+        "--plain",
+    )
+    token_env: Variable = setting(
+        HTTP_TOKEN_VARIABLE,
+        "variable that holds the token of clients; if it is not set, a new one is printed",
+        "--token-env NAME",
+    )
+    allow_host: HostNames = setting(
+        (),
+        "names by which clients may reach the server, besides those of this machine",
+        "--allow-host NAME",
+    )
+    allow_origin: Origins = setting(
+        (), "pages of browsers that may use the server, by their origin", "--allow-origin ORIGIN"
+    )
+    max_connections: Count = setting(
+        1024, "clients that may be connected at once", "--max-connections N"
+    )
+    drain: Duration = setting(
+        30.0, "how long turns may go on when the server is to end", "--drain TIME"
+    )
+
+
 class LogSettings(Section):
     level: LogLevel = setting("warning", "what is logged on stderr")
 
@@ -228,6 +266,7 @@ class SettingTables(Section):
     fetch: FetchSettings = FetchSettings()
     auth: AuthSettings = AuthSettings()
     admin: AdminSettings = AdminSettings()
+    http: HttpSettings = HttpSettings()
     log: LogSettings = LogSettings()
 
 

@@ -15,6 +15,7 @@ from pydantic import Field, ValidationError
 from pydantic_core import ErrorDetails
 
 from acp_agent.settings.keys import (
+    HTTP_TOKEN_VARIABLE,
     TOKEN_VARIABLE,
     Settings,
     SettingTables,
@@ -93,13 +94,13 @@ class LoadedSettings:
         """Return the value of a key, its default if it is not set."""
         return self.values.get(path) or LoadedValue(setting_keys()[path].default, DEFAULT)
 
-    def settings(self) -> Settings:
-        """Return what the agent starts with.
+    def settings(self, *, is_networked: bool = False) -> Settings:
+        """Return what the agent starts with; `is_networked` if it does not serve on stdio.
 
         Raises:
             InvalidFileError: it is switched off.
         """
-        for path in _SWITCHES:
+        for path in _SWITCHES[:1] if is_networked else _SWITCHES:
             if not (setting := self.get(path)).value:
                 raise InvalidFileError(f"{setting.origin}: {path} is false: the agent is disabled")
         others = [
@@ -155,7 +156,8 @@ def load_settings(
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:
     """Return a sentence for each variable that looks like a setting and is none."""
     keys = setting_keys()
-    known = {AGENT_HOME, CONFIG_VARIABLE, TOKEN_VARIABLE, *(key.variable for key in keys.values())}
+    tokens = (TOKEN_VARIABLE, HTTP_TOKEN_VARIABLE)
+    known = {AGENT_HOME, CONFIG_VARIABLE, *tokens, *(key.variable for key in keys.values())}
     notes: list[str] = []
     for name in sorted(name for name in environment if name.startswith(AGENT_PREFIX)):
         if name not in known:

@@ -102,6 +102,9 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "limits.tokens": 1000000,
     "limits.seconds": "30m",
     "admin.listen": "127.0.0.1:8127",
+    "http.listen": "127.0.0.1:8765",
+    "http.tls_cert": "server.pem",
+    "http.tls_key": "server.key",
 }
 """The values of keys without a default."""
 _HEAD: Final = """\

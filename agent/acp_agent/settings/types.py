@@ -168,6 +168,35 @@ def _check_address(address: str, info: ValidationInfo) -> str:
     return address
 
 
+def _check_server_address(address: str, info: ValidationInfo) -> str:
+    if address.startswith(UNIX):
+        return f"{UNIX}{_path(address.removeprefix(UNIX), info)}"
+    host, colon, port = address.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    if bare != "localhost":
+        ipaddress.ip_address(bare)
+    if not colon or not port.isascii() or not port.isdecimal() or not 0 <= int(port) < 2**16:
+        raise ValueError
+    return address
+
+
+def _check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
+    for origin in origins:
+        parts = urlsplit(origin)
+        is_web = parts.scheme in {"http", "https"}
+        if not is_web or f"{parts.scheme}://{parts.netloc}" != origin or "@" in parts.netloc:
+            raise ValueError
+        if not parts.hostname or not parts.netloc.isascii() or parts.port == 0:
+            raise ValueError
+    return origins
+
+
+def _check_host_names(names: tuple[str, ...]) -> tuple[str, ...]:
+    if not all(re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?", name) for name in names):
+        raise ValueError
+    return names
+
+
 def _check_files(names: tuple[str, ...]) -> tuple[str, ...]:
     for path in map(PurePosixPath, names):
         if path.is_absolute() or ".." in path.parts or not path.parts:
@@ -248,4 +277,19 @@ Address = Annotated[
     Text,
     AfterValidator(_check_address),
     Written("HOST:PORT on this machine, such as 127.0.0.1:8127, or unix:FILE"),
+]
+ServerAddress = Annotated[
+    Text,
+    AfterValidator(_check_server_address),
+    Written("ADDRESS:PORT, such as 127.0.0.1:8765, or unix:FILE"),
+]
+Origins = Annotated[
+    tuple[Text, ...],
+    AfterValidator(_check_origins),
+    Written("a list of origins such as https://pages.example:8080", _split, list),
+]
+HostNames = Annotated[
+    tuple[Text, ...],
+    AfterValidator(_check_host_names),
+    Written("a list of names such as agents.example or 10.0.0.7:8765, in lower case", _split, list),
 ]

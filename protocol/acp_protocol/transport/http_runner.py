@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import os
 import socket
-from collections.abc import Awaitable, Callable, Generator
+import ssl
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -60,7 +61,7 @@ class Listener:
         Raises:
             ListenError: it cannot be opened.
         """
-        self.tls = tls
+        self.tls = None if tls is None else _tls_context(tls)
         self._path: Path | None = None
         try:
             if address.startswith(UNIX):
@@ -99,20 +100,21 @@ class Listener:
     @property
     def hosts(self) -> frozenset[str]:
         """The `Host` headers of requests from this machine."""
+        return self.hosts_with(())
+
+    def hosts_with(self, names: Iterable[str]) -> frozenset[str]:
+        """Return the `Host` headers of requests from this machine, and those that name others.
+
+        A name without a port means that of the socket, and the one that URLs leave out: a server
+        may be reached through another one.
+        """
         if self._path is not None:
-            return frozenset({"localhost"})
-        port: int = self.socket.getsockname()[1]
-        return with_port(
-            {"localhost", "127.0.0.1", "[::1]", self.url.split("/")[2].rpartition(":")[0]},
-            port,
-            self.scheme,
-        )
-
-
-def with_port(names: set[str], port: int, scheme: str) -> frozenset[str]:
-    """Return the `Host` headers that name a port of these hosts."""
-    is_default = port == (80 if scheme == "http" else 443)
-    return frozenset({f"{name}:{port}" for name in names} | (names if is_default else set()))
+            return frozenset({"localhost", *names})
+        address, port, *_ = self.socket.getsockname()
+        own = {"localhost", "127.0.0.1", "[::1]", f"[{address}]" if ":" in address else address}
+        hosts = {f"{name}:{port}" for name in (*own, *names)} | set(names)
+        is_default = port == (80 if self.tls is None else 443)
+        return frozenset(hosts | own if is_default else hosts)
 
 
 class _Server(uvicorn.Server):
@@ -125,13 +127,12 @@ class _Server(uvicorn.Server):
 async def run_app(app: ASGIApp, listener: Listener, *, max_body: int, stop: anyio.Event) -> None:
     """Serve `app` until `stop` is set, and end; at the latest when cancelled."""
     tls: dict[str, Any] = {"http": "h11"}
-    if listener.tls is not None:
-        tls = {
-            "http": "zttp",
-            "http2": True,
-            "ssl_certfile": listener.tls.certificate,
-            "ssl_keyfile": listener.tls.key,
-        }
+    if (context := listener.tls) is not None:
+
+        def tls_context(*_: object) -> ssl.SSLContext:
+            return context
+
+        tls = {"http": "zttp", "http2": True, "ssl_context_factory": tls_context}
     config = uvicorn.Config(
         app,
         ws="websockets-sansio",
@@ -221,6 +222,25 @@ async def serve_agents(
         tasks.start_soon(wait_stop)
         await run_app(app, listener, max_body=connections.limits.body, stop=end)
         tasks.cancel_scope.cancel()
+
+
+def _tls_context(files: TlsFiles) -> ssl.SSLContext:
+    """Return the settings of TLS.
+
+    Raises:
+        ListenError: a file cannot be read, or they do not belong together.
+    """
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.set_alpn_protocols(["h2", "http/1.1"])
+    try:
+        context.load_cert_chain(files.certificate, files.key)
+    except ssl.SSLError as error:
+        reason = f"{files.certificate} and {files.key} are no certificate and its key"
+        raise ListenError(f"{reason}: {error.reason or 'unknown format'}") from None
+    except OSError as error:
+        reason = describe_os_error(error)
+        raise ListenError(f"{files.certificate} or {files.key} cannot be read: {reason}") from None
+    return context
 
 
 def _tcp_socket(address: str) -> socket.socket:

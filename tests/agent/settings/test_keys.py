@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from acp_agent.continuum.config import ALIASES, STORAGE_PATH
-from acp_agent.door.flags import new_parser
+from acp_agent.door.flags import new_parser, new_serve_parser
 from acp_agent.door.server import HANDLERS
 from acp_agent.mcp.declarations import Limits
 from acp_agent.permissions.policy import PermissionPolicy
@@ -63,10 +63,12 @@ def test_unknown_key_in_code_raises() -> None:
         settings_with({"limits.token": 5})
 
 
-def test_every_flag_of_a_key_is_in_the_parser() -> None:
-    actions = new_parser()._actions
-    flags = {action.option_strings[0]: action.dest for action in actions if "." in action.dest}
-    assert flags == {key.flag: key.path for key in KEYS.values() if key.flag is not None}
+def test_every_flag_of_a_key_is_in_a_parser() -> None:
+    """Those of `http` are in that of `serve`, those of `admin` in the other one."""
+    for parser, without in ((new_parser(), "http"), (new_serve_parser(), "admin")):
+        flags = {each.option_strings[0]: each.dest for each in parser._actions if "." in each.dest}
+        keys = [key for key in KEYS.values() if key.flag is not None and key.section != without]
+        assert flags == {key.flag: key.path for key in keys}
 
 
 def test_docs_list_every_alias() -> None:
