@@ -16,6 +16,7 @@ from acp_protocol.jsonrpc import Json
 from tests.console.chat.test_chats import chats, frames, said
 from tests.console.conftest import Agent
 from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, LENGTHS, REFUSES
+from tests.warm import WARM
 
 
 @pytest.mark.parametrize(
@@ -40,7 +41,7 @@ async def test_a_chat_goes_on_in_the_dialect_that_the_agent_shows(
         assert any(f"speaks {dialect}: started once more" in text for text in notices)
 
 
-OURS = (sys.executable, "-m", "acp_agent", "--no-config")
+OURS = (*WARM, "-m", "acp_agent", "--no-config")
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
 
 

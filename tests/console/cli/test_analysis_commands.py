@@ -127,7 +127,10 @@ TAKES_FILTER = (
 """Commands for one recording."""
 
 
-@pytest.mark.parametrize("words", TAKES_FILTER)
+@pytest.mark.parametrize(
+    "words",
+    [TAKES_FILTER[0], *(pytest.param(each, marks=pytest.mark.long) for each in TAKES_FILTER[1:])],
+)
 def test_every_command_warns_of_a_slow_pattern(
     call: Call, tmp_path: Path, words: tuple[str, ...]
 ) -> None:

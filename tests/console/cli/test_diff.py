@@ -187,6 +187,7 @@ def test_two_turns_of_one_recording_can_be_compared(call: Call) -> None:
     assert call("diff", "--only-left", "turn ==", EDIT, EDIT).code == exit_codes.USAGE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("option", ["--ignore", "--only-left", "--only-right"])
 def test_a_slow_pattern_is_warned_of(call: Call, tmp_path: Path, option: str) -> None:
     file = str(slow_recording(tmp_path))

@@ -15,9 +15,10 @@ from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.reader import read_recording
 from tests.console.conftest import Agent, Call
 from tests.console.strangers import ACPEX, ANSWERS, CRASHES, DIES, ECHO, LENGTHS, OFFICIAL, REFUSES
+from tests.warm import WARM
 
 PEERS = Path(__file__).parents[2] / "protocol/dialects/peers"
-OURS = (sys.executable, "-m", "acp_agent", "--no-config")
+OURS = (*WARM, "-m", "acp_agent", "--no-config")
 
 
 def peer(name: str) -> tuple[str, ...]:

@@ -325,7 +325,14 @@ def test_a_process_of_several_can_be_chosen(recording: Path, tmp_path: Path) -> 
     assert "has 2 connections, not 3" in talk(twice, "--connection", 3, lines=lines).err
 
 
-@pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "path",
+    [
+        pytest.param(path, marks=[pytest.mark.long] * (number % 5 != 0))
+        for number, path in enumerate(RECORDINGS)
+    ],
+    ids=lambda path: path.name,
+)
 async def test_each_recording_replays_as_client_against_itself_mock(
     path: Path, tmp_path: Path
 ) -> None:

@@ -116,6 +116,7 @@ def test_what_checks_nothing_ends_without_an_error(words: list[str], tmp_path: P
     assert code_without_reader([*words, path]) == exit_codes.DONE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("streams", [">&-", "2>&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
     ("words", "code"),

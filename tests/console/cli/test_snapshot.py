@@ -78,6 +78,7 @@ def test_a_recording_without_frames_has_no_snapshot(
     assert not Path(f"{empty}.snapshot.json").exists()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_each_request_and_response_of_a_recording_counts_in_its_snapshot(
     path: Path, call: Call, tmp_path: Path

@@ -49,11 +49,15 @@ def lexed(source: str, language: str) -> str:
     return "\n".join(row.text for row in rows)
 
 
-@pytest.mark.parametrize("source", SOURCES)
-def test_no_lexer_changes_a_text(source: str) -> None:
-    shown = source.removesuffix("\n")
-    others = [name for name in languages() if lexed(source, name) != shown]
+@pytest.mark.long
+def test_no_lexer_changes_a_text() -> None:
     assert len(languages()) > 500
+    others = [
+        (name, source)
+        for source in SOURCES
+        for name in languages()
+        if lexed(source, name) != source.removesuffix("\n")
+    ]
     assert others == []
 
 

@@ -120,6 +120,7 @@ def test_another_run_of_the_same_is_no_difference(path: Path) -> None:
         assert found(entries, again, level) == []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("path", RECORDINGS, ids=lambda path: path.name)
 def test_every_frame_that_is_missing_is_missed(path: Path) -> None:
     entries = read_recording(path).entries

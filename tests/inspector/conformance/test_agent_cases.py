@@ -35,6 +35,7 @@ async def test_correct_agent_passes_every_case(profile: AnyProfile) -> None:
     assert report.is_passed
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("profile", ["v1-unstable", "v2"])
 async def test_every_case_can_be_played_alone(profile: Profile) -> None:
     """Also one of both versions; half of those are played in each."""
@@ -196,6 +197,7 @@ async def test_agent_that_opens_its_first_session_late_is_judged_by_the_others(
     assert report.counts["not reached"] + report.counts["fail"] <= unanswered
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("messages", "bytes_"), [(300, MAX_BYTES), (MAX_MESSAGES, 300_000)])
 async def test_agent_that_floods_is_given_up(messages: int, bytes_: int) -> None:
     def flood(tag: str, message: Message) -> Any:
@@ -227,9 +229,13 @@ def with_others(defect: Defect, profile: AnyProfile, number: int) -> list[str]:
 @pytest.mark.parametrize(
     ("name", "profile", "number"),
     [
-        pytest.param(name, profile, number, id=f"{name}-{profile}")
+        pytest.param(
+            *(name, profile, number),
+            id=f"{name}-{profile}",
+            marks=[pytest.mark.long] * (place != number % len(defect.versions)),
+        )
         for number, (name, defect) in enumerate(DEFECTS.items())
-        for profile in defect.versions
+        for place, profile in enumerate(defect.versions)
     ],
 )
 async def test_defect_fails_its_cases_and_no_other(

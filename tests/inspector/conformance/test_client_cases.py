@@ -28,9 +28,13 @@ from tests.inspector.conformance.scripted_agent import Defect
 FAILED = {"fail", "advice"}
 PLAYS_ALL = "FUZZ_EXAMPLES" in os.environ
 """Whether each defect is played in all its versions, as `make fuzz` wants, or in one of them."""
+UNSTABLE, ARRAYS = (
+    pytest.param(profile, marks=pytest.mark.long) for profile in ("v1-unstable", "v2-batch")
+)
+"""They differ little from the profiles that are played more often."""
 
 
-@pytest.mark.parametrize("profile", [*PROFILES, "v2-batch"])
+@pytest.mark.parametrize("profile", ["v1", UNSTABLE, "v2", ARRAYS])
 @pytest.mark.parametrize("persona", PERSONAS)
 async def test_correct_client_fails_no_case_and_passes_those_of_the_persona(
     persona: Persona, profile: AnyProfile, tmp_path: Path
@@ -204,7 +208,7 @@ async def test_client_that_floods_is_told_so() -> None:
     assert f"the client floods: it sent more than {MAX_MESSAGES} messages" in reasons
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", ["v1", UNSTABLE, "v2"])
 @pytest.mark.parametrize("persona", ["chatty", "slow"])
 async def test_personas_without_tricks_follow_the_protocol(
     persona: Persona, profile: Profile, tmp_path: Path

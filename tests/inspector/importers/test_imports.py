@@ -339,6 +339,7 @@ def test_a_compressed_file_is_imported(tmp_path: Path) -> None:
     assert len(imported(packed, tmp_path)[1].frames) == 9
 
 
+@pytest.mark.long
 def test_a_huge_list_is_not_held_in_memory(tmp_path: Path) -> None:
     element = (
         b'{"_direction":"incoming","_type":"notification","id":null,"method":"m","params":{"x":"'

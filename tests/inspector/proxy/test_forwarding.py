@@ -271,6 +271,7 @@ def test_a_path_that_cannot_be_written_costs_the_recording_alone(tmp_path: Path)
     assert done.stderr.count(b"the traffic goes on without a recording") == 1
 
 
+@pytest.mark.long
 def test_a_slow_reader_is_felt_by_the_agent_and_not_by_our_memory(tmp_path: Path) -> None:
     line = '{"n":%d,"pad":"%s"}\\n'
     flood = f"import sys\nfor n in range(300_000): sys.stdout.write('{line}' % (n, 'x' * 200))"
@@ -377,6 +378,7 @@ def test_a_full_disk_stops_only_the_recording_and_is_reported_once(tmp_path: Pat
     )
 
 
+@pytest.mark.long
 def test_a_line_of_a_hundred_megabytes_passes_both_ways_and_is_recorded(tmp_path: Path) -> None:
     output, path = tmp_path / "output", tmp_path / "a.acp.ndjson"
     line = b'"%b"' % (random.Random(5).randbytes(2**19).hex().encode() * 100)

@@ -115,6 +115,7 @@ def test_recording_is_written_to_the_byte_as_ever(
         assert written[path.name] == path.read_bytes()
 
 
+@pytest.mark.long
 def test_large_frames_are_written_to_the_byte_as_ever(tmp_path: Path) -> None:
     path = tmp_path / "large.acp.ndjson"
     frames = [Frame(n, n / 4, "agent", raw) for n, raw in enumerate(LARGE, start=1)]

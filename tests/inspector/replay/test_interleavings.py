@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -123,6 +124,7 @@ async def play(recorded: list[Said], *, is_reversed: bool) -> ReplayResult:
                 await theirs.aclose()
 
 
+@pytest.mark.long
 @given(st.data(), st.booleans())
 @settings(max_examples=10, deadline=None)
 def test_turns_of_two_sessions_replay_in_every_interleaving(

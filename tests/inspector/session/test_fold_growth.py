@@ -147,6 +147,7 @@ def steps(do: Callable[[], object]) -> int:
     return found
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TALKS)
 @pytest.mark.parametrize("fold", [Sessions, Conversations])
 def test_a_frame_takes_as_many_steps_late_in_a_talk_as_early(

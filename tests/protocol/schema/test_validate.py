@@ -194,6 +194,7 @@ def test_whatever_is_wrong_is_found_where_the_published_schema_finds_it(
     assert all(complaint.path.startswith(around) for complaint in complaints)
 
 
+@pytest.mark.long
 @settings(suppress_health_check=SLOW)
 @given(data=st.data())
 def test_random_values_are_judged_as_the_published_schema_judges_them(
