@@ -7,6 +7,7 @@
 import { randomUUID } from "node:crypto";
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import * as acp from "@agentclientprotocol/sdk/experimental/v2";
 import { agentV1, serve } from "./agent_v1.mjs";
 
@@ -250,5 +251,12 @@ function agentV2() {
     .onNotification(asked.session.cancel, ({ params }) => cancel(params));
 }
 
-const router = acp.agentProtocolRouter().withV2(agentV2());
-serve(process.argv.includes("--only") ? router : router.withV1(agentV1()));
+/** Return an agent of both versions; `isOnly` leaves out version 1. */
+export function agentRouter({ isOnly = false } = {}) {
+  const router = acp.agentProtocolRouter().withV2(agentV2());
+  return isOnly ? router : router.withV1(agentV1());
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  serve(agentRouter({ isOnly: process.argv.includes("--only") }));
+}

@@ -1,10 +1,13 @@
-// An agent as a child process, and an account of what was expected of it.
+// An agent as a child process or behind a URL, and an account of what was expected of it.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { Readable } from "node:stream";
 import { isDeepStrictEqual } from "node:util";
 import { ndJsonStream } from "@agentclientprotocol/sdk";
+import { createHttpStream } from "@agentclientprotocol/sdk/experimental/http-client";
+import { createWebSocketStream } from "@agentclientprotocol/sdk/experimental/ws-client";
+import { WebSocket } from "ws";
 
 /** Return whether all of `part` stands in `whole`, whose objects may hold more. */
 function holds(whole, part) {
@@ -34,16 +37,23 @@ function together(pipe) {
   });
 }
 
-/** Runs the agent that the command line names, and keeps what it says as it said it. */
+/** Return the SDK's stream to a URL; ACP_TOKEN is the token that its server wants. */
+function remote(url) {
+  const token = process.env.ACP_TOKEN;
+  const headers = token ? { Authorization: `Bearer ${token}` } : {};
+  if (url.startsWith("http")) return createHttpStream(url, { headers });
+  return createWebSocketStream(url, { headers, WebSocket });
+}
+
+/** Runs the agent that the command line names, or talks to the one behind its URL. */
 export class ChildAgent {
   said = [];
   failures = [];
   #told = new Map();
 
   constructor(command = process.argv.slice(2)) {
-    this.process = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
-    const pipes = [together(this.process.stdin), Readable.toWeb(this.process.stdout)];
-    const { writable, readable } = ndJsonStream(...pipes);
+    this.isRemote = /^(http|ws)s?:/.test(command[0]);
+    const { writable, readable } = this.isRemote ? remote(command[0]) : this.#start(command);
     const keep = new TransformStream({
       transform: (message, next) => {
         this.said.push(message);
@@ -53,6 +63,11 @@ export class ChildAgent {
     this.stream = { writable, readable: readable.pipeThrough(keep) };
     // The SDK complains of what it cannot read there, and nowhere else.
     console.error = (...words) => this.failures.push(`the SDK complains: ${JSON.stringify(words)}`);
+  }
+
+  #start(command) {
+    this.process = spawn(command[0], command.slice(1), { stdio: ["pipe", "pipe", "inherit"] });
+    return ndJsonStream(together(this.process.stdin), Readable.toWeb(this.process.stdout));
   }
 
   /** Expect two stories to be the same. */
@@ -87,9 +102,10 @@ export class ChildAgent {
     this.expect(holds(params, raw.params), `not all of this was read: ${JSON.stringify(raw)}`);
   }
 
-  /** Close the pipes, and return the exit code of the agent. */
+  /** Close the pipes, and return the exit code of the agent; 0 if it is not ours to end. */
   async end() {
     await new Promise(setImmediate);
+    if (this.isRemote) return 0;
     this.process.stdin.end();
     if (this.process.exitCode === null) await once(this.process, "exit");
     return this.process.exitCode;

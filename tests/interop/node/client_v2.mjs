@@ -1,4 +1,4 @@
-// A client of version 2 on the official TypeScript SDK: `node client_v2.mjs AGENT-COMMAND…`.
+// A client of version 2 on the official TypeScript SDK: `node client_v2.mjs AGENT-COMMAND…|URL`.
 //
 // It uses every method that the agent has, prints what came of it as JSON, and exits with 0 only if
 // all was as the protocol wants it. The agent has to know "edit FILE: OLD => NEW".
