@@ -12,6 +12,7 @@ from benchmarks import (
     connection,
     lint,
     memory,
+    network,
     opening,
     round_trip,
     snapshot,
@@ -31,6 +32,7 @@ MEASURES: Final[dict[str, Callable[[], Section]]] = {
     "lint": lint.measure,
     "snapshot": snapshot.measure,
     "chat": chat.measure,
+    "network": network.measure,
 }
 
 

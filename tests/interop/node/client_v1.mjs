@@ -59,7 +59,8 @@ async function turn(sessionId, text, options) {
 
 const summary = {};
 const params = { cwd, mcpServers: [] };
-summary.early = await refusal(far.request(asks.session.new, params));
+// Over the network a connection begins with initialize.
+if (!agent.isRemote) summary.early = await refusal(far.request(asks.session.new, params));
 const hello = await far.request(asks.initialize, {
   protocolVersion: acp.PROTOCOL_VERSION,
   clientInfo: { name: "sdk-client", version: "1" },

@@ -84,6 +84,8 @@ async function agree() {
   const params = { protocolVersion: acp.PROTOCOL_VERSION, info, capabilities: {} };
   const hello = await far.request(asks.initialize, params);
   agent.expect(hello.protocolVersion === 2, "the agent speaks version 2");
+  // Over the network a connection begins with initialize, and has no second one.
+  if (agent.isRemote) return hello;
   const again = await far.request(asks.initialize, params);
   agent.expect(again.info.name === hello.info.name, "initialize may be repeated at first");
   return hello;
