@@ -61,7 +61,7 @@ class FloodAgent:
 @asynccontextmanager
 async def flood_agent() -> AsyncGenerator[Transport]:
     """Run an agent, and yield the client's end of it."""
-    ours, theirs = memory_pair()
+    ours, theirs = memory_pair(64)
     agent = FloodAgent()
     async with Connection(theirs, agent) as agent.connection:
         try:

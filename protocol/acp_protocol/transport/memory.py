@@ -1,7 +1,4 @@
-"""Two connected transports in one process, for tests and for agents embedded in a client.
-
-Nothing is buffered: `send` returns when the other end has received the frame.
-"""
+"""Two connected transports in one process, for tests and for agents embedded in a client."""
 
 from __future__ import annotations
 
@@ -55,8 +52,12 @@ class MemoryTransport:
         self._incoming.close()
 
 
-def memory_pair() -> tuple[MemoryTransport, MemoryTransport]:
-    """Return two transports; each receives what the other one sends."""
-    left_out, right_in = anyio.create_memory_object_stream[bytes](0)
-    right_out, left_in = anyio.create_memory_object_stream[bytes](0)
+def memory_pair(waiting: int = 0) -> tuple[MemoryTransport, MemoryTransport]:
+    """Return two transports; each receives what the other one sends.
+
+    `send` returns at once while at most `waiting` frames wait for the other end; 0: when that has
+    received the frame.
+    """
+    left_out, right_in = anyio.create_memory_object_stream[bytes](waiting)
+    right_out, left_in = anyio.create_memory_object_stream[bytes](waiting)
     return MemoryTransport(left_out, left_in), MemoryTransport(right_out, right_in)

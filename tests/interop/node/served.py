@@ -12,7 +12,7 @@ from typing import Final
 
 from tests.interop.node.programs import LIMIT
 
-TOKEN: Final = "interop-0123456789abcdef"  # noqa: S105 - of a test
+TOKEN: Final = "interop-0123456789abcdef"
 ENVIRONMENT: Final = {"ACP_TOKEN": TOKEN}
 
 
