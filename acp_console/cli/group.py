@@ -35,6 +35,7 @@ GROUPS: Final = {
     "Capture": {
         "proxy": "Record the traffic between an editor and its agent.",
         "attach": "Watch a running proxy.",
+        "bridge": "Put a stdio agent on the network, or a network agent on stdio.",
         "recover": "Write what a killed proxy had not written.",
         "import": "Convert the log of another tool to a recording.",
     },

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import isfinite
+from math import inf, isfinite
 from typing import Any, Final
 
 import click
@@ -45,7 +45,18 @@ def parse_pace(text: str) -> float:
     return factor
 
 
+def parse_duration_or_never(text: str) -> float:
+    """Return a duration in seconds, infinity for `never`.
+
+    Raises:
+        ValueError: it is neither.
+    """
+    return inf if text == "never" else parse_duration(text)
+
+
 DURATION: Final = Parsed("duration", parse_duration)
 """A duration such as `90`, `500ms` or `5m`; the value is in seconds."""
+DURATION_OR_NEVER: Final = Parsed("duration", parse_duration_or_never)
+"""A duration, or `never`; the value is in seconds, infinity for that."""
 PACE: Final = Parsed("pace", parse_pace)
 """A factor for recorded pauses."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable
 from ipaddress import IPv6Address, ip_address
+from urllib.parse import urlsplit
 
 
 def is_loopback(host: str) -> bool:
@@ -22,6 +24,33 @@ def is_loopback(host: str) -> bool:
     if isinstance(address, IPv6Address) and address.ipv4_mapped is not None:
         address = address.ipv4_mapped
     return address.is_loopback
+
+
+def is_server_address(text: str) -> bool:
+    """Return whether a server can listen there: `ADDRESS:PORT` or `localhost:PORT`."""
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]")
+    try:
+        is_host = bare == "localhost" or bool(ip_address(bare))
+    except ValueError:
+        return False
+    return is_host and port.isascii() and port.isdecimal() and 0 <= int(port) < 2**16
+
+
+def is_origin(text: str) -> bool:
+    """Return whether it is an origin as browsers send it, such as `https://pages.example:8080`."""
+    try:
+        parts = urlsplit(text)
+        has_port = parts.port != 0
+    except ValueError:
+        return False
+    is_web = parts.scheme in {"http", "https"} and f"{parts.scheme}://{parts.netloc}" == text
+    return is_web and bool(parts.hostname) and text.isascii() and "@" not in text and has_port
+
+
+def is_host_name(text: str) -> bool:
+    """Return whether it is a host in lower case, with or without a port, as in `Host`."""
+    return re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?", text) is not None
 
 
 def caller_refusal(

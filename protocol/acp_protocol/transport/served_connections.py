@@ -7,6 +7,7 @@ it wait, and ends its connection if it goes on.
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
@@ -17,14 +18,18 @@ from typing import Final, Literal, TypeAlias
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_protocol.errors import AcpError, ConnectionClosedError
+from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError
 from acp_protocol.transport.base import Transport
 from acp_protocol.transport.http import Limits, Reply, ServedConnection, refusal
 
 logger = logging.getLogger(__name__)
 
 OpenAgent: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
-"""Starts the agent of a connection; what it yields is the client's end of it."""
+"""Starts the agent of a connection; what it yields is the client's end of it.
+
+Its `receive` may raise `AgentExitedError` instead of `ConnectionClosedError`, which says more.
+"""
 AFFINITY_COOKIE: Final = "acp-affinity"
 MAX_ENDED: Final = 256
 """Ended connections whose reason is remembered, for the clients that still name them."""
@@ -53,6 +58,8 @@ class ServerLimits:
     """Seconds that a client may take to send a body, or the first message of a WebSocket."""
     keep_alive_s: float = 15.0
     """Seconds between comments on a stream that has nothing else to say."""
+    idle_s: float = math.inf
+    """Seconds after which a connection ends that carries no message and has no open request."""
 
 
 @dataclass(slots=True)
@@ -93,11 +100,14 @@ class OpenConnection:
         self.reason = ""
         self.scope = anyio.CancelScope()
         self.agent: Transport | None = None
+        self.active_at = anyio.current_time()
+        """When the last message passed, in the time of the event loop."""
         self._sending = anyio.Lock()
         self._changed = anyio.Event()
 
     def notify(self) -> None:
         """Wake all that wait: a frame came or was read, or the connection opened or ended."""
+        self.active_at = anyio.current_time()
         self._changed.set()
         self._changed = anyio.Event()
 
@@ -116,6 +126,11 @@ class OpenConnection:
         self.scope.cancel()
         self.notify()
 
+    def end_with_agent(self, problem: ConnectionClosedError | AgentExitedError) -> None:
+        """End the connection because the agent has ended."""
+        is_known = isinstance(problem, AgentExitedError)
+        self.end("agent", problem.summary if is_known else "the agent ended")
+
     async def send(self, frame: bytes) -> None:
         """Send a frame to the agent, once that has started.
 
@@ -128,6 +143,7 @@ class OpenConnection:
             if self.agent is None or self.ended_by is not None:
                 raise ConnectionClosedError
             await self.agent.send(frame)
+            self.active_at = anyio.current_time()
 
     async def wait_opening(self) -> None:
         """Return once `initialize` is answered, or the connection has ended."""
@@ -252,8 +268,10 @@ class Connections:
         """Run the agent of a connection until either of them ends."""
         try:
             with connection.scope:
-                async with self.open_agent() as connection.agent:
+                async with self.open_agent() as connection.agent, BackgroundTasks() as tasks:
                     connection.notify()
+                    if self.server_limits.idle_s < math.inf:
+                        tasks.start_soon(self._end_idle, connection)
                     if connection.state.is_socket:
                         # The WebSocket reads from the agent itself.
                         await anyio.sleep_forever()
@@ -280,8 +298,17 @@ class Connections:
                 if (excess := connection.state.excess) is not None:
                     self.end_for_limit(connection, excess)
                 await self._wait_room(connection)
-        except ConnectionClosedError:
-            connection.end("agent", "the agent ended")
+        except (ConnectionClosedError, AgentExitedError) as problem:
+            connection.end_with_agent(problem)
+
+    async def _end_idle(self, connection: OpenConnection) -> None:
+        """End a connection once it has been idle for too long."""
+        limit = self.server_limits.idle_s
+        while (rest := connection.active_at + limit - anyio.current_time()) > 0:
+            await anyio.sleep(rest)
+            if not connection.state.is_idle:
+                connection.active_at = anyio.current_time()
+        self.end_for_limit(connection, f"nothing was sent for {limit:g} s")
 
     async def _wait_room(self, connection: OpenConnection) -> None:
         """Return once the client has read enough; end the connection if it reads nothing."""

@@ -14,7 +14,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import ConnectionClosedError
+from acp_protocol.errors import AgentExitedError, ConnectionClosedError
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -200,8 +200,8 @@ class _ServedSocket:
                     connection.opening, connection.is_initialized = frame, True
                 connection.state.note(message)
                 connection.notify()
-        except ConnectionClosedError:
-            connection.end("agent", "the agent ended")
+        except (ConnectionClosedError, AgentExitedError) as problem:
+            connection.end_with_agent(problem)
 
     async def _send(self, frame: bytes) -> None:
         """Send a message to the client; end the connection if the client reads nothing."""
