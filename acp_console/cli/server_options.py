@@ -154,7 +154,7 @@ def _options(
         token_variable=token_env or TOKEN_VARIABLE,
         hosts=allow_host,
         origins=allow_origin,
-        limits=ServerLimits(connections=max_connections, idle_s=idle),
+        limits=ServerLimits(connections=max_connections, silence_s=idle),
         drain_s=drain,
     )
 

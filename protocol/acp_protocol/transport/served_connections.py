@@ -58,7 +58,7 @@ class ServerLimits:
     """Seconds that a client may take to send a body, or the first message of a WebSocket."""
     keep_alive_s: float = 15.0
     """Seconds between comments on a stream that has nothing else to say."""
-    idle_s: float = math.inf
+    silence_s: float = math.inf
     """Seconds after which a connection ends that carries no message and has no open request."""
 
 
@@ -270,8 +270,8 @@ class Connections:
             with connection.scope:
                 async with self.open_agent() as connection.agent, BackgroundTasks() as tasks:
                     connection.notify()
-                    if self.server_limits.idle_s < math.inf:
-                        tasks.start_soon(self._end_idle, connection)
+                    if self.server_limits.silence_s < math.inf:
+                        tasks.start_soon(self._end_silent, connection)
                     if connection.state.is_socket:
                         # The WebSocket reads from the agent itself.
                         await anyio.sleep_forever()
@@ -301,9 +301,9 @@ class Connections:
         except (ConnectionClosedError, AgentExitedError) as problem:
             connection.end_with_agent(problem)
 
-    async def _end_idle(self, connection: OpenConnection) -> None:
-        """End a connection once it has been idle for too long."""
-        limit = self.server_limits.idle_s
+    async def _end_silent(self, connection: OpenConnection) -> None:
+        """End a connection once nothing was sent for too long."""
+        limit = self.server_limits.silence_s
         while (rest := connection.active_at + limit - anyio.current_time()) > 0:
             await anyio.sleep(rest)
             if not connection.state.is_idle:

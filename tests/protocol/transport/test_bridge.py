@@ -225,7 +225,7 @@ async def test_processes_are_bounded_in_number(bridge: Bridge) -> None:
 
 
 async def test_an_idle_connection_ends(bridge: Bridge, written: Written) -> None:
-    async with bridge(idle_s=0.2) as server, http_peer(server) as peer:
+    async with bridge(silence_s=0.2) as server, http_peer(server) as peer:
         await written.wait_for("exited with code 0")
         late = await peer.post("echo", {})
     assert late.status_code == 404
@@ -235,7 +235,7 @@ async def test_an_idle_connection_ends(bridge: Bridge, written: Written) -> None
 async def test_a_connection_with_an_open_request_is_not_idle(
     bridge: Bridge, written: Written
 ) -> None:
-    async with bridge(idle_s=0.1) as server, http_peer(server) as peer:
+    async with bridge(silence_s=0.1) as server, http_peer(server) as peer:
         # It gets no response.
         await peer.post("unknown", {})
         with anyio.move_on_after(0.5):
