@@ -26,6 +26,7 @@ from acp_inspector.session.edits import Edits
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.frame_row import decoded_row
+from acp_protocol.dialects.spellings import NO_DIALECT
 
 SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
 
@@ -144,12 +145,17 @@ def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:
         with RecordingEntries(entries.path, entries.chosen_dialect).index_all() as recording:
             # The frames that show the dialect may be left out.
             recording.translated(0, max(rows, default=-1) + 1)
-            dialect = recording.header.dialect or recording.dialect
-            _put(_entries(recording, rows), replace(recording.header, dialect=dialect), path)
+            header = replace(recording.header, dialect=_dialect(recording))
+            _put(_entries(recording, rows), header, path)
     else:
         about = "saved from the Traffic screen"
-        header = new_header((), Path.cwd(), about=about, dialect=entries.dialect)
+        header = new_header((), Path.cwd(), about=about, dialect=_dialect(entries))
         _put(_entries(entries, rows), header, path)
+
+
+def _dialect(entries: EntrySequence) -> str | None:
+    name = entries.dialect or entries.named_dialect
+    return None if name == NO_DIALECT else name
 
 
 def _entries(entries: EntrySequence, rows: Sequence[int]) -> Iterator[Entry]:

@@ -10,6 +10,8 @@ from acp_inspector.journal import Entry, Frame
 if TYPE_CHECKING:
     from acp_inspector.messages import Decoder
 
+MAX_ENTRIES: Final = 1000
+"""Entries that are looked at; a decoder looks at fewer, but not at long frames and at stderr."""
 MAX_FRAME_BYTES: Final = 1 << 16
 """A longer frame is not looked at: to parse it would hold up the traffic."""
 
@@ -24,10 +26,15 @@ class DialectWatch:
         self.is_over = False
         """Whether later frames would change nothing."""
         self._decoder: Decoder | None = None
+        self._left = MAX_ENTRIES
 
     def look(self, entries: Iterable[Entry]) -> str | None:
         """Look at the next entries; return the name of the dialect that they show."""
         for entry in entries:
+            self._left -= 1
+            if self._left < 0:
+                self.is_over = True
+                return None
             if not isinstance(entry, Frame) or len(entry.data) > MAX_FRAME_BYTES:
                 continue
             if self._decoder is None:

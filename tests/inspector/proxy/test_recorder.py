@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.proxy.dialect_watch import MAX_FRAME_BYTES, DialectWatch
+from acp_inspector.proxy.dialect_watch import MAX_ENTRIES, MAX_FRAME_BYTES, DialectWatch
 from acp_inspector.proxy.recorder import MAX_QUEUED_BYTES, Recorder
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.numbering import TOO_LONG, TOO_SLOW, Stream
@@ -301,3 +301,12 @@ def test_a_failure_to_recognise_a_dialect_loses_no_entry_and_is_said_once() -> N
     recorder.close()
     assert sent_by(sink, "client") == HELLO * 2
     assert said == ["acp-console has a bug: no dialect is recognised (RuntimeError('ouch'))"]
+
+
+def test_who_shows_no_dialect_for_long_is_not_looked_at_any_more() -> None:
+    watch = DialectWatch()
+    long = Frame(1, 0.0, "client", b"x" * (MAX_FRAME_BYTES + 1))
+    assert watch.look([long] * MAX_ENTRIES) is None
+    assert not watch.is_over
+    assert watch.look([Frame(2, 0.0, "client", HELLO)]) is None
+    assert watch.is_over

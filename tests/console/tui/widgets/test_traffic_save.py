@@ -18,8 +18,9 @@ from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.filter.entries import ENTRY_TYPES, EntryList, RecordingEntries
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.recording.format import RecordingError
+from acp_inspector.recording.format import Header, RecordingError
 from acp_inspector.recording.reader import read_header
+from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Call
 from tests.console.tui.conftest import entries, notices, say, until, update
@@ -257,6 +258,29 @@ def test_a_recording_is_saved_whole_as_it_is(tmp_path: Path) -> None:
         save_rows(recording, range(len(recording)), second, redacts=False)
     with RecordingEntries(second).index_all() as saved:
         assert saved[:3] == TALK
+
+
+@pytest.mark.parametrize(
+    ("header", "named", "dialect"),
+    [
+        (None, "v2-batch", "v2-batch"),
+        ("acpex", None, "acpex"),
+        ("acpex", "openoxide", "openoxide"),
+        ("acpex", "none", None),
+        (None, None, None),
+    ],
+)
+def test_rows_are_saved_with_the_dialect_that_their_recording_has_named(
+    tmp_path: Path, header: str | None, named: str | None, dialect: str | None
+) -> None:
+    whole, part = tmp_path / "a.acp.ndjson", tmp_path / "b.acp.ndjson"
+    events = [JournalEvent(1, 0.0, "dialect", {"dialect": named})] if named else []
+    writer = RecordingWriter(whole, Header("", "", "", dialect=header))
+    writer.write([*events, Frame(2, 0.1, "agent", b"{}")])
+    writer.close()
+    with RecordingEntries(whole).index_all() as recording:
+        save_rows(recording, [len(events)], part, redacts=False)
+    assert read_header(part).dialect == dialect
 
 
 @pytest.mark.parametrize("is_live", [True, False])
