@@ -146,12 +146,14 @@ class SocketTalk:
     """A connection over WebSocket."""
 
     def __init__(self, url: str) -> None:
-        self._socket: ClientConnection = connect(
+        self._stack = ExitStack()
+        connecting = connect(
             "ws" + url.removeprefix("http"),
             additional_headers={"Authorization": f"Bearer {TOKEN}"},
             compression=None,
             max_size=None,
         )
+        self._socket: ClientConnection = self._stack.enter_context(connecting)
         self._ids = 0
         self._session: str | None = None
         self.request("initialize", {"protocolVersion": 1, "clientCapabilities": {}})
@@ -176,7 +178,7 @@ class SocketTalk:
         self.request("session/prompt", {"sessionId": self._session, "prompt": [text]})
 
     def close(self) -> None:
-        self._socket.close()
+        self._stack.close()
 
 
 KINDS: Final[dict[str, Callable[[str], HttpTalk | SocketTalk]]] = {

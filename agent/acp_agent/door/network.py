@@ -36,6 +36,8 @@ from acp_protocol.user_files.paths import ConfigPathError
 logger = logging.getLogger(__name__)
 
 EXIT_UNUSABLE: Final = 2
+WAITING_FRAMES: Final = 16
+"""Frames of an agent that may wait for its connection, and back; with none, each takes longer."""
 
 
 def run_server(options: argparse.Namespace) -> int:
@@ -104,7 +106,7 @@ async def serve_network(services: AgentServices, listener: Listener) -> None:
     @asynccontextmanager
     async def open_agent() -> AsyncGenerator[Transport]:
         dialect = services.settings.protocol.dialect
-        ours, theirs = memory_pair()
+        ours, theirs = memory_pair(WAITING_FRAMES)
         server = AgentServer(services, CLIENT_DIALECTS)
         async with running_agent(server, in_dialect(theirs, dialect), dialect):
             agents.add(server)
