@@ -28,7 +28,7 @@ from acp_protocol.host.sanitize import error_text
 from acp_protocol.net import is_loopback
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token
-from acp_protocol.transport.http_runner import PATH, Listener, TlsFiles, serve_agents
+from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from acp_protocol.user_files.paths import ConfigPathError
@@ -135,7 +135,7 @@ async def serve_network(services: AgentServices, listener: Listener) -> None:
     connections = Connections(open_agent, server_limits=limits)
     hosts = listener.hosts_with(settings.allow_host)
     access = Access(token, hosts, settings.allow_origin, listener.scheme)
-    sys.stderr.write(f"acp-agent: serves ACP at {listener.url}{PATH}\n")
+    sys.stderr.write(f"acp-agent: serves ACP at {listener.url}{connections.path}\n")
     if is_new:
         sys.stderr.write(f"acp-agent: token {token}\n")
     sys.stderr.flush()

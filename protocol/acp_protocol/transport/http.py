@@ -52,6 +52,8 @@ EVENT_STREAM: Final = "text/event-stream"
 JSON_TYPE: Final = "application/json"
 MAX_ID: Final = 1024
 """Characters of the id of a session or of a request, at most."""
+MAX_COUNTED: Final = 4096
+"""Sessions of one connection that are counted, at most."""
 SESSION_METHODS: Final = frozenset(
     {
         "session/cancel",
@@ -289,6 +291,7 @@ class ServedConnection:
         """The stream on which each open request of the agent was sent."""
         self._opening: tuple[str, RequestId] | None = None
         """The `initialize`, whose response is the body of its POST."""
+        self._sessions: set[str] = set()
         self._stream(None)
 
     @property
@@ -312,8 +315,8 @@ class ServedConnection:
 
     @property
     def sessions(self) -> int:
-        """Sessions that have a stream."""
-        return len(self._streams) - (None in self._streams)
+        """Sessions that were named and not closed."""
+        return len(self._sessions)
 
     @property
     def excess(self) -> str | None:
@@ -366,6 +369,11 @@ class ServedConnection:
         """Note a request of the client, which the agent will get."""
         is_load = request.method == "session/load"
         self._unanswered[id_key(request.id)] = None if is_load else header
+        session = get_text(request.params, "sessionId")
+        if request.method in {"session/close", "session/delete"}:
+            self._sessions.discard(session or "")
+        elif session is not None:
+            self._note_session(session)
 
     def put(self, frame: bytes) -> EventStream | None:
         """Add a frame of the agent to its stream, and return that.
@@ -390,6 +398,8 @@ class ServedConnection:
     def note(self, message: Message) -> str | None:
         """Note a message of the agent; return the session whose stream carries it, if any."""
         if isinstance(message, SuccessResponse | ErrorResponse):
+            if isinstance(message, SuccessResponse):
+                self._note_session(get_text(message.result, "sessionId"))
             return self._unanswered.pop(id_key(message.id), None)
         if not isinstance(message, Request | Notification):
             return None
@@ -397,6 +407,10 @@ class ServedConnection:
         if isinstance(message, Request) and not self.is_socket:
             self._asked[id_key(message.id)] = session
         return session
+
+    def _note_session(self, session: str | None) -> None:
+        if session is not None and len(self._sessions) < MAX_COUNTED:
+            self._sessions.add(session)
 
     def next(self, stream: EventStream) -> Event | None:
         """Return the next event of a stream, which counts as read now; None if none waits."""

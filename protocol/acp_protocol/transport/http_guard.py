@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Final
@@ -17,6 +18,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from acp_protocol.net import caller_refusal, origin_refusal
 
+HEALTH_PATH: Final = "/healthz"
 TOKEN_BYTES: Final = 32
 MIN_TOKEN_CHARS: Final = 16
 TOKEN_SUBPROTOCOL: Final = "acp.bearer."  # noqa: S105 - what stands before a token
@@ -24,6 +26,11 @@ TOKEN_SUBPROTOCOL: Final = "acp.bearer."  # noqa: S105 - what stands before a to
 RESPONSE_HEADERS: Final = (
     (b"cache-control", b"no-store"),
     (b"x-content-type-options", b"nosniff"),
+)
+
+
+_STARTS: Final = frozenset(
+    {"http.response.start", "websocket.accept", "websocket.http.response.start"}
 )
 
 
@@ -37,7 +44,7 @@ class Access:
     origins: tuple[str, ...] = ()
     """The pages that may use the server, besides its own."""
     scheme: str = "http"
-    public: frozenset[str] = frozenset({"/healthz"})
+    public: frozenset[str] = frozenset({HEALTH_PATH})
     """Paths that need neither token nor host."""
 
 
@@ -55,8 +62,11 @@ def configured_token(variable: str, environment: Mapping[str, str]) -> str | Non
     return token or None
 
 
-def guarded(app: ASGIApp, access: Access) -> ASGIApp:
-    """Return `app` behind the checks of `access`, with what pages of its origins need."""
+def guarded(app: ASGIApp, access: Access, requests: Counter[int] | None = None) -> ASGIApp:
+    """Return `app` behind the checks of `access`, with what pages of its origins need.
+
+    `requests` counts requests by the status of their response.
+    """
     app = _TokenGuard(app, access)
     if access.origins:
         app = CORSMiddleware(
@@ -74,22 +84,24 @@ def guarded(app: ASGIApp, access: Access) -> ASGIApp:
             expose_headers=("Acp-Connection-Id", "Acp-Session-Id"),
             allow_credentials=True,
         )
-    return _CallerGuard(app, access)
+    return _CallerGuard(app, access, Counter() if requests is None else requests)
 
 
 class _CallerGuard:
-    """Refuses requests to other hosts and from other origins."""
+    """Refuses requests to other hosts and from other origins, and counts all."""
 
-    def __init__(self, app: ASGIApp, access: Access) -> None:
+    def __init__(self, app: ASGIApp, access: Access, requests: Counter[int]) -> None:
         self._app = app
         self._access = access
+        self._requests = requests
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         access = self._access
         headers: list[tuple[bytes, bytes]] = scope["headers"]
 
         async def send_safely(message: Message) -> None:
-            if message["type"] in {"http.response.start", "websocket.http.response.start"}:
+            if message["type"] in _STARTS:
+                self._requests[message.get("status", 101)] += 1
                 message["headers"] = [*RESPONSE_HEADERS, *message.get("headers", ())]
             await send(message)
 

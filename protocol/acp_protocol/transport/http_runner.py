@@ -9,11 +9,12 @@ import errno
 import os
 import socket
 import ssl
+from collections import Counter
 from collections.abc import Awaitable, Callable, Generator, Iterable
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Final, Self
 
 import anyio
 import uvicorn
@@ -24,16 +25,19 @@ from starlette.routing import Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from acp_protocol.errors import AcpError, describe_os_error
-from acp_protocol.transport.http_guard import Access, guarded
+from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded
+from acp_protocol.transport.http_metrics import MEDIA_TYPE, metrics_text
+from acp_protocol.transport.http_protocols import LimitedConfig, SocketLimits
 from acp_protocol.transport.http_server import HttpEndpoint
 from acp_protocol.transport.served_connections import Connections
 
 UNIX: Final = "unix:"
 """Prefix of the address of a Unix domain socket."""
-PATH: Final = "/acp"
 BACKLOG: Final = 128
-HEAD_BYTES: Final = 64 * 1024
-"""Bytes of a request's head, at most."""
+HALF_OPEN_S: Final = 120
+"""Seconds until a connection is closed whose client takes nothing any more."""
+CLOSE_TIMEOUT_S: Final = 6.0
+"""Seconds for closing connections whose turns are cancelled."""
 
 
 class ListenError(AcpError):
@@ -124,30 +128,19 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def run_app(app: ASGIApp, listener: Listener, *, max_body: int, stop: anyio.Event) -> None:
-    """Serve `app` until `stop` is set, and end; at the latest when cancelled."""
-    tls: dict[str, Any] = {"http": "h11"}
-    if (context := listener.tls) is not None:
+async def run_app(
+    app: ASGIApp,
+    listener: Listener,
+    *,
+    stop: anyio.Event,
+    max_message: int = 2**20,
+    limits: SocketLimits | None = None,
+) -> None:
+    """Serve `app` until `stop` is set, and end; at the latest when cancelled.
 
-        def tls_context(*_: object) -> ssl.SSLContext:
-            return context
-
-        tls = {"http": "zttp", "http2": True, "ssl_context_factory": tls_context}
-    config = uvicorn.Config(
-        app,
-        ws="websockets-sansio",
-        ws_max_size=max_body,
-        ws_per_message_deflate=False,
-        lifespan="off",
-        log_config=None,
-        log_level="error",
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=1,
-        h11_max_incomplete_event_size=HEAD_BYTES,
-        **tls,
-    )
+    `max_message` is the bytes of one WebSocket message, at most.
+    """
+    config = LimitedConfig(app, limits or SocketLimits(), listener.tls, max_message)
     server = _Server(config)
 
     async with anyio.create_task_group() as tasks:
@@ -175,20 +168,24 @@ def _abort(server: uvicorn.Server) -> None:
 
 
 def endpoint_app(connections: Connections, access: Access) -> ASGIApp:
-    """Return the application of an agent: its endpoint, and what operators ask."""
+    """Return the application of an agent: its endpoint, and what operators ask for."""
     endpoint = HttpEndpoint(connections)
+    requests: Counter[int] = Counter()
 
     async def healthz(_: Request) -> Response:
-        if connections.is_ending:
-            return PlainTextResponse("ending\n", 503)
-        return PlainTextResponse("ok\n")
+        is_ending = connections.is_ending
+        return PlainTextResponse("ending\n" if is_ending else "ok\n", 503 if is_ending else 200)
+
+    async def metrics(_: Request) -> Response:
+        return Response(metrics_text(connections, requests), media_type=MEDIA_TYPE)
 
     routes = [
-        Route(PATH, endpoint),
-        WebSocketRoute(PATH, endpoint),
-        Route("/healthz", healthz),
+        Route(connections.path, endpoint),
+        WebSocketRoute(connections.path, endpoint),
+        Route(HEALTH_PATH, healthz),
+        Route("/metrics", metrics),
     ]
-    return guarded(Starlette(routes=routes), access)
+    return guarded(Starlette(routes=routes), access, requests)
 
 
 async def serve_agents(
@@ -199,6 +196,7 @@ async def serve_agents(
     stop: anyio.Event,
     drain: Callable[[], Awaitable[None]] | None = None,
     drain_s: float = 30.0,
+    limits: SocketLimits | None = None,
 ) -> None:
     """Serve connections until `stop` is set; then those that are open may finish their work.
 
@@ -216,11 +214,14 @@ async def serve_agents(
                 await drain()
                 await connections.wait_settled()
         connections.end_all()
+        with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            await connections.wait_closed()
         end.set()
 
+    max_message = connections.limits.body
     async with connections.running(), anyio.create_task_group() as tasks:
         tasks.start_soon(wait_stop)
-        await run_app(app, listener, max_body=connections.limits.body, stop=end)
+        await run_app(app, listener, stop=end, max_message=max_message, limits=limits)
         tasks.cancel_scope.cancel()
 
 
@@ -273,8 +274,27 @@ def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> 
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
+        if family != socket.AF_UNIX:
+            _find_half_open(listener)
         listener.listen(BACKLOG)
     except BaseException:
         listener.close()
         raise
     return listener
+
+
+def _find_half_open(listener: socket.socket) -> None:
+    """Make the system close connections whose other end has gone without a word.
+
+    Accepted sockets have the options of the one that listens.
+    """
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (
+        ("TCP_KEEPIDLE", HALF_OPEN_S // 2),
+        ("TCP_KEEPINTVL", HALF_OPEN_S // 8),
+        ("TCP_KEEPCNT", 4),
+        ("TCP_USER_TIMEOUT", HALF_OPEN_S * 1000),
+    ):
+        # Not every system has them.
+        if (number := getattr(socket, option, None)) is not None:
+            listener.setsockopt(socket.IPPROTO_TCP, number, value)

@@ -179,6 +179,7 @@ class HttpEndpoint:
         finally:
             counts.streams -= 1
             connection.state.close_stream(stream)
+            connection.attended_at = anyio.current_time()
             connection.notify()
         return None
 

@@ -33,6 +33,8 @@ Its `receive` may raise `AgentExitedError` instead of `ConnectionClosedError`, w
 AFFINITY_COOKIE: Final = "acp-affinity"
 MAX_ENDED: Final = 256
 """Ended connections whose reason is remembered, for the clients that still name them."""
+UNATTENDED_CHECKS: Final = 4
+"""Looks for connections that nobody attends to, within `unattended_s`."""
 EndedBy: TypeAlias = Literal["agent", "client", "protocol", "limit", "error", "shutdown"]
 CLOSE_CODES: Final[Mapping[EndedBy, int]] = {
     "agent": 1000,
@@ -60,6 +62,8 @@ class ServerLimits:
     """Seconds between comments on a stream that has nothing else to say."""
     silence_s: float = math.inf
     """Seconds after which a connection ends that carries no message and has no open request."""
+    unattended_s: float = 600.0
+    """Seconds after which a connection over HTTP ends that has no reader and gets no request."""
 
 
 @dataclass(slots=True)
@@ -102,6 +106,8 @@ class OpenConnection:
         self.agent: Transport | None = None
         self.active_at = anyio.current_time()
         """When the last message passed, in the time of the event loop."""
+        self.attended_at = anyio.current_time()
+        """When the client last sent a request or left a stream."""
         self._sending = anyio.Lock()
         self._changed = anyio.Event()
 
@@ -179,6 +185,8 @@ class Connections:
         self._open: dict[str, OpenConnection] = {}
         self._ended: OrderedDict[str, str] = OrderedDict()
         self._tasks: TaskGroup | None = None
+        self._closed = anyio.Event()
+        """Set, and replaced, when a connection is closed."""
         self._affinity = secrets.token_urlsafe(16)
         self.is_ending = False
         """Whether no more connections are opened; those that are open go on."""
@@ -187,17 +195,20 @@ class Connections:
     async def running(self) -> AsyncGenerator[None]:
         """Run the agents of the connections; end all of them at the end of the block."""
         async with anyio.create_task_group() as self._tasks:
+            self._tasks.start_soon(self._end_unattended)
             try:
                 yield
             finally:
                 self.end_all()
+                await self.wait_closed()
+                self._tasks.cancel_scope.cancel()
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
     def sessions(self) -> int:
-        """Sessions with a stream, over all connections."""
+        """Sessions of all connections."""
         return sum(each.state.sessions for each in self._open.values())
 
     @property
@@ -215,6 +226,22 @@ class Connections:
         self.is_ending = True
         for connection in list(self._open.values()):
             connection.end("shutdown", "the server ends")
+
+    async def wait_closed(self) -> None:
+        """Return once no connection is open."""
+        while self._open:
+            await self._closed.wait()
+
+    async def _end_unattended(self) -> None:
+        """End connections whose clients have left without a word."""
+        limit = self.server_limits.unattended_s
+        while True:
+            await anyio.sleep(limit / UNATTENDED_CHECKS)
+            latest = anyio.current_time() - limit
+            for each in list(self._open.values()):
+                is_attended = each.state.is_socket or each.state.readers
+                if not is_attended and each.attended_at <= latest:
+                    self.end_for_limit(each, f"no stream was read for {limit:g} s")
 
     def headers(self, connection: OpenConnection) -> dict[str, str]:
         """Return what a client gets with its connection: the id, and the way to this process."""
@@ -244,6 +271,7 @@ class Connections:
         connection = self._open.get(id_)
         if connection is None or connection.ended_by or not connection.is_initialized:
             return self.unknown(id_)
+        connection.attended_at = anyio.current_time()
         return connection
 
     def unknown(self, id_: str) -> Reply:
@@ -255,6 +283,8 @@ class Connections:
     def close(self, connection: OpenConnection) -> None:
         """Forget a connection that has ended."""
         if self._open.pop(connection.id, None) is not None:
+            self._closed.set()
+            self._closed = anyio.Event()
             self._ended[connection.id] = connection.reason
             if len(self._ended) > MAX_ENDED:
                 self._ended.popitem(last=False)

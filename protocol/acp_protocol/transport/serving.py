@@ -13,7 +13,7 @@ import anyio
 
 from acp_protocol.net import is_loopback
 from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token
-from acp_protocol.transport.http_runner import PATH, UNIX, Listener, TlsFiles, serve_agents
+from acp_protocol.transport.http_runner import UNIX, Listener, TlsFiles, serve_agents
 from acp_protocol.transport.served_connections import Connections, OpenAgent
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
 
@@ -72,7 +72,7 @@ async def serve(
     connections = Connections(open_agent, server_limits=options.limits)
     stop = anyio.Event() if stop is None else stop
     async with _ended_by_signals(stop):
-        sys.stderr.write(f"{program}: serves ACP at {listener.url}{PATH}\n")
+        sys.stderr.write(f"{program}: serves ACP at {listener.url}{connections.path}\n")
         if is_new:
             sys.stderr.write(f"{program}: token {token}\n")
         sys.stderr.flush()

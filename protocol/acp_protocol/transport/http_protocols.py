@@ -1,0 +1,184 @@
+"""The protocols of uvicorn, with limits that it lacks.
+
+A connection of the network that begins no request in time is closed, and one too many at once.
+Over HTTP/2 a response waits for its reader, as it does over HTTP/1.1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import ssl
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.auto_zttp_impl import AutoZttpProtocol
+from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
+from uvicorn.protocols.http.zttp_impl import ZttpProtocol
+
+UNSENT_BYTES: Final = 64 * 1024
+"""Bytes of a response over HTTP/2 that wait for its reader before it writes more."""
+
+
+@dataclass(frozen=True, slots=True)
+class SocketLimits:
+    """What connections of the network may take, whatever they ask for."""
+
+    sockets: int = 4096
+    """Connections at once."""
+    head_s: float = 10.0
+    """Seconds that a client may take to send the head of a request."""
+    keep_alive_s: float = 15.0
+    """Seconds that a connection may wait for another request."""
+    head_bytes: int = 64 * 1024
+    ping_s: float = 20.0
+    """Seconds between pings of a WebSocket."""
+    pong_s: float = 60.0
+    """Seconds that a client may take to respond to one."""
+
+
+class LimitedConfig(uvicorn.Config):
+    """The settings of a server, with its limits."""
+
+    def __init__(
+        self, app: ASGIApp, limits: SocketLimits, tls: ssl.SSLContext | None, max_message: int
+    ) -> None:
+        def tls_context(*_: object) -> ssl.SSLContext:
+            assert tls is not None
+            return tls
+
+        self.limits = limits
+        super().__init__(
+            app,
+            http=LimitedH11 if tls is None else LimitedTls,
+            ws="websockets-sansio",
+            ws_max_size=max_message,
+            ws_per_message_deflate=False,
+            ws_ping_interval=limits.ping_s,
+            ws_ping_timeout=limits.pong_s,
+            lifespan="off",
+            log_config=None,
+            log_level="error",
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_keep_alive=math.ceil(limits.keep_alive_s),
+            timeout_graceful_shutdown=1,
+            h11_max_incomplete_event_size=limits.head_bytes,
+            ssl_context_factory=None if tls is None else tls_context,
+        )
+
+
+def limits_of(config: uvicorn.Config) -> SocketLimits:
+    return config.limits if isinstance(config, LimitedConfig) else SocketLimits()
+
+
+class _Limited(asyncio.Protocol):
+    """Closes what sends no whole head of a request in time, and what is one too many.
+
+    It stands before one of uvicorn's protocols, which has these attributes.
+    """
+
+    config: Any
+    connections: Any
+    cycle: Any
+    loop: Any
+    transport: Any
+    _head_timer: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > limits_of(self.config).sockets:
+            transport.abort()
+        else:
+            self._watch_head()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._forget_head()
+        super().connection_lost(exc)
+
+    def is_waiting(self) -> bool:
+        """Return whether no request is being answered."""
+        return self.cycle is None or self.cycle.response_complete
+
+    def _watch_head(self) -> None:
+        if self.transport.is_closing() or not self.is_waiting():
+            self._forget_head()
+        elif self._head_timer is None:
+            limit = limits_of(self.config).head_s
+            self._head_timer = self.loop.call_later(limit, self.transport.abort)
+
+    def _forget_head(self) -> None:
+        if self._head_timer is not None:
+            self._head_timer.cancel()
+            self._head_timer = None
+
+
+class LimitedH11(_Limited, H11Protocol):
+    """HTTP/1.1 without TLS."""
+
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        self._forget_head()
+        super().handle_websocket_upgrade(event)
+
+
+class _LimitedZttp(_Limited, ZttpProtocol):
+    def handle_websocket_upgrade(self, event: Any) -> None:
+        self._forget_head()
+        super().handle_websocket_upgrade(event)
+
+
+class _LimitedH2(_Limited, ZttpH2Protocol):
+    """Waits for the reader of each stream: uvicorn waits only for that of the connection."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self._has_read = asyncio.Event()
+
+    def is_waiting(self) -> bool:
+        return not self.cycles
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        super().connection_lost(exc)
+        self._wake()
+
+    def handle_request(self, event: Any) -> None:
+        super().handle_request(event)
+        cycle = self.cycles.get(event.stream_id)
+        if cycle is not None:
+            # The application gets `cycle.send` when its task runs, which is later.
+            setattr(cycle, "send", partial(self._send, cycle, cycle.send))  # noqa: B010 - a method
+
+    async def _send(self, cycle: Any, send: Callable[[Any], Awaitable[None]], message: Any) -> None:
+        while not cycle.disconnected and (cycle.stream.pending_bytes or 0) > UNSENT_BYTES:
+            await self._has_read.wait()
+        await send(message)
+
+    def _wake(self) -> None:
+        self._has_read.set()
+        self._has_read = asyncio.Event()
+
+
+class LimitedTls(AutoZttpProtocol):
+    """HTTP/1.1 and HTTP/2 over TLS, by ALPN."""
+
+    def _switch(self, http2: bool, initial_data: bytes = b"") -> None:
+        chosen = _LimitedH2 if http2 else _LimitedZttp
+        protocol = chosen(self.config, self.server_state, self.app_state, self.loop)
+        self.transport.set_protocol(protocol)
+        protocol.connection_made(self.transport)
+        if initial_data:
+            protocol.data_received(initial_data)
