@@ -17,10 +17,11 @@ import pytest
 
 from acp_agent.door.cli import run
 from acp_agent.door.flags import new_serve_parser
-from acp_agent.door.network import open_listener
+from acp_agent.door.network import server_options
 from acp_agent.settings.keys import settings_with
 from acp_protocol.jsonrpc import Json, encode_request
 from acp_protocol.transport.http_runner import ListenError
+from acp_protocol.transport.serving import open_listener
 from tests.agent.test_cli import COMMAND, LIMIT
 
 
@@ -144,7 +145,7 @@ def test_lists_may_be_given_in_several_flags() -> None:
 
 def test_an_open_address_is_possible_if_asked_for() -> None:
     settings = settings_with({"http.listen": "0.0.0.0:0", "http.plain": True})
-    with open_listener(settings.http) as listener:
+    with open_listener(server_options(settings.http)) as listener:
         hosts = listener.hosts_with(["agents.example"])
         port = listener.url.rpartition(":")[2]
     assert {"agents.example", f"agents.example:{port}", f"127.0.0.1:{port}"} <= hosts
@@ -155,4 +156,4 @@ def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
     wrong.write_text("nothing")
     keys = {"http.listen": "127.0.0.1:0", "http.tls_cert": wrong, "http.tls_key": wrong}
     with pytest.raises(ListenError, match="are no certificate and its key"):
-        open_listener(settings_with(keys).http)
+        open_listener(server_options(settings_with(keys).http))

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 
 from acp_agent.net import PrivateHosts
 from acp_protocol.host.arguments import parse_duration
+from acp_protocol.net import is_host_name, is_origin, is_server_address
 from acp_protocol.schema.words import ToolKind
 
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -171,28 +172,19 @@ def _check_address(address: str, info: ValidationInfo) -> str:
 def _check_server_address(address: str, info: ValidationInfo) -> str:
     if address.startswith(UNIX):
         return f"{UNIX}{_path(address.removeprefix(UNIX), info)}"
-    host, colon, port = address.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    if bare != "localhost":
-        ipaddress.ip_address(bare)
-    if not colon or not port.isascii() or not port.isdecimal() or not 0 <= int(port) < 2**16:
+    if not is_server_address(address):
         raise ValueError
     return address
 
 
 def _check_origins(origins: tuple[str, ...]) -> tuple[str, ...]:
-    for origin in origins:
-        parts = urlsplit(origin)
-        is_web = parts.scheme in {"http", "https"}
-        if not is_web or f"{parts.scheme}://{parts.netloc}" != origin or "@" in parts.netloc:
-            raise ValueError
-        if not parts.hostname or not parts.netloc.isascii() or parts.port == 0:
-            raise ValueError
+    if not all(map(is_origin, origins)):
+        raise ValueError
     return origins
 
 
 def _check_host_names(names: tuple[str, ...]) -> tuple[str, ...]:
-    if not all(re.fullmatch(r"(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(:\d{1,5})?", name) for name in names):
+    if not all(map(is_host_name, names)):
         raise ValueError
     return names
 

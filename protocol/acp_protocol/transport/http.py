@@ -22,7 +22,7 @@ from __future__ import annotations
 import json
 import re
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
@@ -233,12 +233,21 @@ class EventStream:
         self._count(event, 1)
         return event
 
-    def put_back(self) -> None:
-        """Make the event that was read last wait again: it could not be written."""
-        if self._read:
-            event = self._read.pop()
-            self._waiting.appendleft(event)
-            self._count(event, -1)
+    def put_back(self, events: Sequence[Event]) -> None:
+        """Make the events that were read last wait again: they could not be written."""
+        for event in reversed(events):
+            if self._read and self._read[-1] is event:
+                self._return_last()
+            else:
+                # It is not kept any more, as it is larger than what may be.
+                self._waiting.appendleft(event)
+                self._totals.unread += len(event.frame)
+                self._forgotten = min(self._forgotten, event.number - 1)
+
+    def _return_last(self) -> None:
+        event = self._read.pop()
+        self._waiting.appendleft(event)
+        self._count(event, -1)
 
     def forget_first(self) -> None:
         """Drop the oldest event that was read."""
@@ -260,7 +269,7 @@ class EventStream:
         if not self._forgotten <= int(last) <= self._last:
             return False
         while self._read and self._read[-1].number > int(last):
-            self.put_back()
+            self._return_last()
         return True
 
     def _count(self, event: Event, sign: int) -> None:

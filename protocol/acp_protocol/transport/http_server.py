@@ -24,6 +24,7 @@ from acp_protocol.transport.http import (
     EVENT_STREAM,
     JSON_TYPE,
     KEEP_ALIVE,
+    Event,
     EventStream,
     Posted,
     Reply,
@@ -205,15 +206,15 @@ class HttpEndpoint:
             await send(_body(comment(f"the connection ended: {connection.reason}")))
         await send(_body(b"", more=False))
 
-    async def _write_some(self, events: Sequence[bytes], stream: EventStream, send: Send) -> None:
+    async def _write_some(self, events: Sequence[Event], stream: EventStream, send: Send) -> None:
         """Write events together; if that fails, all of them wait again."""
+        encoded = [each.encode() for each in events]
         try:
-            await send(_body(b"".join(events)))
+            await send(_body(b"".join(encoded)))
         except BaseException:
-            for _ in events:
-                stream.put_back()
+            stream.put_back(events)
             raise
-        for each in events:
+        for each in encoded:
             self.connections.counts.sent(len(each))
 
     async def _wait_event(self, connection: OpenConnection, send: Send) -> None:
@@ -224,13 +225,13 @@ class HttpEndpoint:
             await send(_body(KEEP_ALIVE))
 
 
-def _some(state: ServedConnection, stream: EventStream) -> list[bytes]:
+def _some(state: ServedConnection, stream: EventStream) -> list[Event]:
     """Return the next events of a stream, as many as one write takes."""
-    found: list[bytes] = []
+    found: list[Event] = []
     size = 0
     while size < WRITE_BYTES and (event := state.next(stream)) is not None:
-        found.append(event.encode())
-        size += len(found[-1])
+        found.append(event)
+        size += len(event.frame)
     return found
 
 

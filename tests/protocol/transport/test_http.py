@@ -380,13 +380,20 @@ def test_a_last_event_that_there_was_not_is_refused(last: str) -> None:
     assert texts(connection, opened(connection, session="s")) == ["a"]
 
 
-def test_an_event_that_could_not_be_written_is_read_again() -> None:
-    connection = served()
-    say(connection, "a")
+@pytest.mark.parametrize("replay", [0, 10, 1000])
+def test_events_that_could_not_be_written_are_read_again(replay: int) -> None:
+    """Also those that are larger than what is kept, which others were dropped for."""
+    connection = served(limits=Limits(replay=replay))
+    for text in "abcd":
+        say(connection, text)
     stream = opened(connection, session="s")
     assert connection.next(stream) is not None
-    stream.put_back()
-    assert texts(connection, stream) == ["a"]
+    unread = connection.unread
+    events = [event for _ in range(2) if (event := connection.next(stream)) is not None]
+    stream.put_back(events)
+    assert connection.unread == unread
+    assert texts(connection, stream) == ["b", "c", "d"]
+    assert connection.unread == 0
 
 
 @settings(max_examples=60, deadline=None)
