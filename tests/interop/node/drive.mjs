@@ -130,6 +130,10 @@ export class Drive {
     this.expect((await far.request(asks.auth.status, {})).state === "authenticated", "is in");
     await this.logOut();
     this.expect((await far.request(asks.auth.status, {})).state === "unauthenticated", "is out");
+    // The SDK hands notifications over by themselves.
+    for (let turns = 0; this.heard.length < 2 && turns < 1000; turns += 1) {
+      await new Promise(setImmediate);
+    }
     const states = this.heard.map(({ state }) => state).join();
     this.expect(states === "authenticated,unauthenticated", "each change is told");
   }
