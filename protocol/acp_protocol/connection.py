@@ -265,6 +265,8 @@ class Connection:
     def _closed_error(self) -> ConnectionClosedError:
         if self.frame_error is not None:
             return ConnectionClosedError(f"the connection was closed: {self.frame_error}")
+        if isinstance(self._close_reason, ConnectionClosedError):
+            return ConnectionClosedError(self._close_reason.summary, hint=self._close_reason.hint)
         return ConnectionClosedError()
 
 

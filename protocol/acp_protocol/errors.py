@@ -72,8 +72,8 @@ class FrameTooLongError(TransportError):
 class ConnectionClosedError(TransportError):
     """The connection is closed: nothing can be sent and no response will come."""
 
-    def __init__(self, message: str = "the connection is closed") -> None:
-        super().__init__(message)
+    def __init__(self, message: str = "the connection is closed", *, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
 
 
 class AgentStartError(TransportError):

@@ -10,15 +10,21 @@ from typing import TypeAlias
 
 import anyio
 import pytest
+from websockets.asyncio.server import ServerConnection, serve
 
 from acp_protocol.dialects.registry import open_dialect
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.host.fd_streams import FdReceiveStream, FdSendStream
 from acp_protocol.host.process import spawn
+from acp_protocol.jsonrpc import encode_request
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
+from acp_protocol.transport.http_client import open_http
 from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.websocket_client import open_websocket
+from tests.protocol.transport.raw_server import QUICK, Exchange, RawServer, raw_server, usual
 
 LIMIT = 10.0
 """Seconds after which a transport counts as hung."""
@@ -74,6 +80,37 @@ async def over_a_process() -> AsyncGenerator[Transport]:
         yield StreamTransport(child.stdout, child.stdin)
 
 
+async def echo_of_http(server: RawServer, exchange: Exchange) -> None:
+    if exchange.name in {"initialize", "GET", "DELETE"}:
+        await usual(server, exchange)
+        return
+    await exchange.reply()
+    await (await server.stream()).say(b"data: " + exchange.body + b"\n\n")
+
+
+@asynccontextmanager
+async def over_http() -> AsyncGenerator[Transport]:
+    async with (
+        raw_server(echo_of_http) as server,
+        open_http(RemoteAgent(server.url), limits=QUICK) as transport,
+    ):
+        await transport.send(encode_request(0, "initialize", {}))
+        await transport.receive()
+        yield transport
+
+
+@asynccontextmanager
+async def over_a_websocket() -> AsyncGenerator[Transport]:
+    async def echo(socket: ServerConnection) -> None:
+        async for message in socket:
+            await socket.send(message)
+
+    async with serve(echo, "127.0.0.1", 0, max_size=None) as server:
+        port = next(iter(server.sockets)).getsockname()[1]
+        async with open_websocket(RemoteAgent(f"ws://127.0.0.1:{port}/acp")) as transport:
+            yield transport
+
+
 Echoing: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
 every_transport = pytest.mark.parametrize(
     "echoing",
@@ -84,14 +121,20 @@ every_transport = pytest.mark.parametrize(
         with_headers,
         translated,
         listening_for_a_dialect,
+        over_http,
+        over_a_websocket,
     ],
 )
 """Transports whose other end sends back what it gets."""
+NETWORK = (over_http, over_a_websocket)
+"""Those that carry nothing but messages, as text."""
 
 
 @every_transport
 async def test_frames_arrive_whole_and_in_order(echoing: Echoing) -> None:
-    lines = [b"{}", b"", b"\x00\xff\r", b"x" * 200_000, "ünï".encode()]
+    lines = [b"{}", b'["%b"]' % (b"x" * 2_000_000), '{"ünï": "\u2028🎉"}'.encode()]
+    if echoing not in NETWORK:
+        lines += [b"", b"\x00\xff\r", "ünï".encode()]
     with anyio.fail_after(LIMIT):
         async with echoing() as transport, anyio.create_task_group() as tasks:
 
