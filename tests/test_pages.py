@@ -23,7 +23,11 @@ from acp_protocol.host import sandbox, terminals
 
 ROOT = Path(__file__).parent.parent
 DOCS = ROOT / "docs"
-RECORDED = [ROOT / "inspector/acp_inspector", ROOT / "acp_console/chat"]
+RECORDED = [
+    ROOT / "inspector/acp_inspector",
+    ROOT / "acp_console/chat",
+    ROOT / "protocol/acp_protocol/transport",
+]
 """Where events of a recording are made."""
 
 

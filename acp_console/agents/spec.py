@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
@@ -17,6 +18,8 @@ from acp_protocol.framing import Framing
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.json_values import as_object, as_text
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.opening import AgentAddress, AgentCommand
+from acp_protocol.transport.remote import RemoteAgent
 
 START_TIMEOUT_S: Final = 60.0
 """Seconds that an agent has to respond to `initialize`."""
@@ -111,6 +114,7 @@ class AgentSpec:
     name: str
     title: str
     command: tuple[str, ...]
+    """What starts it; of a remote agent its URL, without secrets, which only names it."""
     description: str
     max_protocol_version: int = 1
     """The newest protocol version to ask it for; 2 is a draft."""
@@ -136,10 +140,14 @@ class AgentSpec:
     """How one signs in, where that is known."""
     login: Login | None = field(default=None, hash=False, repr=False)
     """How to log in before its first session is opened."""
+    remote: RemoteAgent | None = field(default=None, repr=False)
+    """Where it is, if it runs elsewhere."""
 
     @property
     def start_timeout(self) -> float:
         """Seconds that it has to respond to `initialize`, by the programs in its command."""
+        if self.remote is not None:
+            return START_TIMEOUT_S
         names = (PurePath(word).name for word in self.command[:MAX_PROGRAM_WORDS])
         return max((START_TIMEOUTS_S.get(name, START_TIMEOUT_S) for name in names), default=0.0)
 
@@ -193,11 +201,28 @@ class AgentSpec:
         """Return the command with absolute paths for files of our directory.
 
         It was typed here, and is started in the directory of the session. The words of an agent
-        with a name were not typed here, except for the path of its program.
+        with a name were not typed here, except for the path of its program. A remote agent has no
+        command to start; see `address`.
         """
+        if self.remote is not None:
+            return self.command
         if self.is_named:
             return (*resolved_command(self.command[:1], Path.cwd()), *self.command[1:])
         return resolved_command(self.command, Path.cwd())
+
+    @property
+    def address(self) -> AgentAddress:
+        """Where it is, and so how it is opened."""
+        if self.remote is not None:
+            return self.remote
+        return AgentCommand(self.absolute_command(), {**os.environ, **self.env})
+
+    @property
+    def transport(self) -> str:
+        """What carries its frames, as recordings name it."""
+        if self.remote is None:
+            return "stdio"
+        return "websocket" if self.remote.is_websocket else "http"
 
     @property
     def is_embedded_demo(self) -> bool:
@@ -213,6 +238,12 @@ DEMO_AGENT: Final = AgentSpec(
     is_named=True,
 )
 AGENTS: Final = (DEMO_AGENT,)
+
+
+def remote_agent(remote: RemoteAgent) -> AgentSpec:
+    """Return an agent without a name that runs elsewhere."""
+    url = remote.shown_url
+    return AgentSpec(remote.host, remote.host, (url,), url, remote=remote)
 
 
 def command_agent(command: Sequence[str]) -> AgentSpec:

@@ -9,7 +9,6 @@ Source: ACP, Initialization; Session Setup; Prompt Turn.
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import AsyncGenerator, Awaitable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
@@ -53,7 +52,6 @@ from acp_protocol.errors import (
     RequestFailedError,
 )
 from acp_protocol.framing import Framing
-from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.json_values import as_list, as_object, get, get_list, get_text
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
@@ -63,9 +61,9 @@ from acp_protocol.jsonrpc import (
     Json,
 )
 from acp_protocol.transport import Transport
-from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.opening import OpenedAgent, open_agent
+from acp_protocol.transport.remote import Notify
 from acp_protocol.version import VERSION
 
 LEFT_HINT: Final = (
@@ -123,7 +121,7 @@ class AgentConnection:
     def __init__(
         self,
         spec: AgentSpec,
-        child: ChildProcess,
+        opened: OpenedAgent,
         connection: Connection,
         handlers: ClientHandlers,
         quiet: QuietTimes = QUIET,
@@ -143,7 +141,7 @@ class AgentConnection:
         self.capabilities: Mapping[str, Json] = {}
         self.auth_methods: tuple[Json, ...] = ()
         """As the agent sent them, not validated."""
-        self._child = child
+        self._opened = opened
         self._handlers = handlers
         self._quiet = quiet
         self._wire = wire
@@ -603,10 +601,7 @@ class AgentConnection:
             await self.connection.wait_closed()
         if (problem := self.connection.frame_error) is not None:
             return RemoteProtocolError(f"the agent sent an unreadable frame: {problem}")
-        code: int | None = None
-        with anyio.move_on_after(1):
-            code = await self._child.wait()
-        return AgentExitedError(code, self._child.stderr_tail(), self.unreadable_output())
+        return await self._opened.ending(self.unreadable_output())
 
     async def _watched(self, asking: Awaitable[_Result]) -> _Result:
         try:
@@ -673,25 +668,22 @@ class AgentConnection:
 
 
 class Wire:
-    """The pipes of an agent, as official frames; the journal gets the actual bytes."""
+    """The frames of an agent, as official ones; the journal has got the actual bytes."""
 
-    def __init__(self, child: ChildProcess, spec: AgentSpec, journal: Journal) -> None:
+    def __init__(self, opened: OpenedAgent, spec: AgentSpec, journal: Journal) -> None:
         def report(name: str) -> None:
             journal.event(DIALECT, dialect=name)
 
-        dialect = spec.open_dialect()
-        framing = "lines" if spec.takes_batches else spec.framing
-        framing = dialect.framing if dialect else framing
-        self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        tapped = TapTransport(self._pipes, "client", journal.wire)
-        self.transport: Transport = tapped
+        self._opened = opened
+        self.transport: Transport = opened.transport
         if not spec.takes_batches:
-            self.transport = DialectTransport(tapped, "client", dialect, report)
+            dialect = spec.open_dialect()
+            self.transport = DialectTransport(opened.transport, "client", dialect, report)
 
     @property
     def framing(self) -> Framing | None:
         """How frames are separated; None while the agent has not shown it."""
-        return self._pipes.framing
+        return self._opened.framing
 
     @property
     def dialect(self) -> str | None:
@@ -724,12 +716,13 @@ async def connect_agent(
     handlers: ClientHandlers,
     start_timeout: float | None = None,
     quiet: QuietTimes = QUIET,
+    notify: Notify | None = None,
 ) -> AsyncGenerator[AgentConnection]:
     """Start an agent and initialize the connection; stop the agent at the end of the block.
 
     If that fails and what the agent wrote points to another dialect, it is started once more in
     that dialect; `link.spec` names it. `quiet` is how long the agent has to be silent before it
-    counts as done.
+    counts as done. `notify` gets a sentence about each message that did not reach a remote agent.
 
     Raises:
         AgentStartError: its command could not be started.
@@ -741,7 +734,7 @@ async def connect_agent(
     ) -> AbstractAsyncContextManager[AgentConnection]:
         # A recording may name that of the first try.
         named = agent.dialect or (NO_DIALECT if spec.dialect is not None else None)
-        return _run_agent(agent, named, cwd, journal, handlers, limit, quiet)
+        return _run_agent(agent, named, cwd, journal, handlers, limit, quiet, notify)
 
     async with AsyncExitStack() as stack:
         try:
@@ -782,35 +775,34 @@ async def _run_agent(
     handlers: ClientHandlers,
     start_timeout: float | None,
     quiet: QuietTimes,
+    notify: Notify | None,
 ) -> AsyncGenerator[AgentConnection]:
-    command, env = spec.absolute_command(), {**os.environ, **spec.env}
-    async with spawn(command, cwd=cwd, env=env, on_stderr=journal.stderr, is_peer=True) as child:
-        journal.event("spawn", pid=child.pid)
+    framing = "lines" if spec.takes_batches else spec.framing
+    if (translator := spec.open_dialect()) is not None:
+        framing = translator.framing
+    async with open_agent(
+        spec.address, cwd=cwd, framing=framing, observer=journal, notify=notify
+    ) as opened:
         if dialect is not None:
             journal.event(DIALECT, dialect=dialect)
         handlers.turns.names_messages = not spec.takes_batches
-        try:
-            wire = Wire(child, spec, journal)
-            connecting = Connection(wire.transport, handlers, allow_batches=spec.takes_batches)
-            async with handlers, connecting as connection:
-                link = AgentConnection(spec, child, connection, handlers, quiet, wire, cwd)
-                try:
-                    await _open(link, child, start_timeout)
-                    yield link
-                except OperationTimeoutError as problem:
-                    _complete(problem, child, link)
-                    raise
-                finally:
-                    # An agent is not to blame for requests that were open when its client left.
-                    side = "client" if connection.is_open else "agent"
-                    journal.event("eof", **{"from": side})
-        finally:
-            await child.stop()
-            code = child.exit_code
-            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+        wire = Wire(opened, spec, journal)
+        connecting = Connection(wire.transport, handlers, allow_batches=spec.takes_batches)
+        async with handlers, connecting as connection:
+            link = AgentConnection(spec, opened, connection, handlers, quiet, wire, cwd)
+            try:
+                await _open(link, opened, start_timeout)
+                yield link
+            except OperationTimeoutError as problem:
+                _complete(problem, opened, link)
+                raise
+            finally:
+                # An agent is not to blame for requests that were open when its client left.
+                side = "client" if connection.is_open else "agent"
+                journal.event("eof", **{"from": side})
 
 
-async def _open(link: AgentConnection, child: ChildProcess, timeout: float | None) -> None:
+async def _open(link: AgentConnection, opened: OpenedAgent, timeout: float | None) -> None:
     """Initialize a connection.
 
     Raises:
@@ -820,7 +812,7 @@ async def _open(link: AgentConnection, child: ChildProcess, timeout: float | Non
         await link.initialize(timeout=timeout)
     except AcpError as problem:
         if isinstance(problem, OperationTimeoutError):
-            _complete(problem, child, link)
+            _complete(problem, opened, link)
         link.note_failure(problem, "initialize")
         spec, other = link.spec, None
         if spec.dialect is None and spec.framing is None and wants_headers(problem, link.framing):
@@ -834,10 +826,10 @@ async def _open(link: AgentConnection, child: ChildProcess, timeout: float | Non
         raise _NotOpenedError(problem, other) from None
 
 
-def _complete(problem: OperationTimeoutError, child: ChildProcess, link: AgentConnection) -> None:
+def _complete(problem: OperationTimeoutError, opened: OpenedAgent, link: AgentConnection) -> None:
     """Add what the agent wrote meanwhile."""
-    problem.stderr_tail, problem.stray_output = child.stderr_tail(), link.unreadable_output()
-    if child.exit_code is not None:
+    problem.stderr_tail, problem.stray_output = opened.stderr_tail(), link.unreadable_output()
+    if opened.exit_code is not None:
         problem.hint = LEFT_HINT
 
 

@@ -46,7 +46,7 @@ def record_journal(
     except OSError as problem:
         reason = describe_os_error(problem)
         raise RecordingError(f"cannot record to {path}: {reason}") from None
-    header = new_header(agent.command, cwd, dialect=agent.dialect)
+    header = new_header(agent.command, cwd, transport=agent.transport, dialect=agent.dialect)
     keeping = login_redaction(agent, path, warn)
     writer = open_writer(path, keeping.header(header), mode=mode, warn=warn)
     sink = keeping.sink(writer)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
 
@@ -19,6 +19,7 @@ from acp_console.agents.spec import (
     UnconfirmedAgentError,
     UnknownAgentError,
     command_agent,
+    remote_agent,
 )
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError, warn
@@ -26,6 +27,7 @@ from acp_console.paths import FileWriteError, choices_path, config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.user_files.references import REFERENCE
 
 if TYPE_CHECKING:
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
 
 SEPARATOR: Final = "--"
 _GIVEN: Final = "acp_console.command"
+_REMOTE: Final = "acp_console.remote"
 NEWEST: Final = 2
 """The newest protocol version that the client speaks."""
 
@@ -73,6 +76,100 @@ def speech_options(command: Decorated) -> Decorated:
         "for the agent.",
     )
     return protocol(agent_dialect_option(command))
+
+
+def remote_options(command: Decorated) -> Decorated:
+    """Let a command take an agent at a URL in place of AGENT; see `chosen_agent`."""
+    url = click.option(
+        "--url",
+        callback=_note_remote,
+        expose_value=False,
+        metavar="URL",
+        help="Use the agent that serves ACP at this URL: https://…, http://…, wss://… or ws://….",
+    )
+    header = click.option(
+        "--header",
+        "headers",
+        multiple=True,
+        callback=_note_remote,
+        expose_value=False,
+        metavar="NAME:VALUE",
+        help="With --url: send this header with each request; ${VARIABLE} in VALUE is replaced, "
+        "so that no secret is in the command line.",
+    )
+    token = click.option(
+        "--token-env",
+        callback=_note_remote,
+        expose_value=False,
+        metavar="VARIABLE",
+        help="With --url: the environment variable with the token (Authorization: Bearer).",
+    )
+    return url(header(token(command)))
+
+
+def _note_remote(context: click.Context, parameter: click.Parameter, value: object) -> object:
+    context.meta[f"{_REMOTE}.{parameter.name}"] = value
+    return value
+
+
+def given_remote(context: click.Context) -> GivenRemote | None:
+    """Return what the options of `remote_options` say; None without `--url`.
+
+    Raises:
+        UsageError: an option cannot be used.
+    """
+    url, headers, token_env = (
+        context.meta.get(f"{_REMOTE}.{name}") for name in ("url", "headers", "token_env")
+    )
+    if url is None:
+        for option, value in (("--header", headers), ("--token-env", token_env)):
+            if value:
+                raise UsageError(f"{option} has no effect without --url")
+        return None
+    return GivenRemote(url, dict(map(_header, headers or ())), token_env)
+
+
+@dataclass(frozen=True, slots=True)
+class GivenRemote:
+    """A remote agent as the user has written it, without the values of variables."""
+
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    token_env: str | None = None
+
+    def open(self) -> RemoteAgent:
+        """Return where it is, with the values of variables.
+
+        Raises:
+            UsageError: a variable is not set.
+            RemoteAddressError: the URL or a header cannot be used.
+        """
+        headers = {name: expanded(f"--header {name}", each) for name, each in self.headers.items()}
+        token = None
+        if self.token_env is not None:
+            token = os.environ.get(self.token_env)
+            if not token:
+                raise UsageError(f"--token-env: the variable {self.token_env} is not set")
+        return RemoteAgent(self.url, headers, token)
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, mark, value = text.partition(":")
+    if not mark or not name.strip():
+        raise UsageError("--header: write NAME:VALUE")
+    return name.strip(), value.strip()
+
+
+def expanded(what: str, text: str) -> str:
+    """Return a text with the values of the variables that it refers to.
+
+    Raises:
+        UsageError: one is not set.
+    """
+    missing = [name for name in REFERENCE.findall(text) if name not in os.environ]
+    if missing:
+        raise UsageError(f"{what}: the variable {missing[0]} is not set")
+    return REFERENCE.sub(lambda found: os.environ[found[1]], text)
 
 
 def agent_dialect_option(command: Decorated) -> Decorated:
@@ -138,10 +235,7 @@ def parsed_login(text: str) -> Login:
     method, mark, value = text.partition("=")
     if not mark:
         return Login(method)
-    missing = [name for name in REFERENCE.findall(value) if name not in os.environ]
-    if missing:
-        raise UsageError(f"--auth: the variable {missing[0]} is not set")
-    return Login(method, REFERENCE.sub(lambda found: os.environ[found[1]], value))
+    return Login(method, expanded("--auth", value))
 
 
 def record_option(command: Decorated) -> Decorated:
@@ -174,9 +268,14 @@ def chosen_agent(
         UnknownAgentError: no agent has that name.
         UnconfirmedAgentError: the user has not agreed to run its command.
         InvalidFileError: the configuration is invalid.
-        UsageError: both a name and a command were given, or nothing follows `--`.
+        UsageError: more than one of name, command and URL was given, or nothing follows `--`.
+        RemoteAddressError: the URL or a header cannot be used.
     """
     command = given_command(context)
+    if (remote := given_remote(context)) is not None:
+        if name or command is not None:
+            raise UsageError("give either an agent or --url, not both")
+        return remote_agent(remote.open())
     if command is None:
         return named_agent(name, is_remembered=is_remembered) if name else None
     if name:

@@ -16,6 +16,7 @@ from acp_console.cli.agent_option import (
     complete_agent,
     mcp_option,
     record_option,
+    remote_options,
     speech_options,
     with_servers,
 )
@@ -34,6 +35,7 @@ from acp_console.paths import FileWriteError
 @mcp_option
 @auth_option
 @record_option
+@remote_options
 @speech_options
 @theme_option
 @click.pass_context

@@ -44,6 +44,7 @@ from acp_console.cli.agent_option import (
     auth_option,
     mcp_option,
     record_option,
+    remote_options,
     speech_options,
     with_servers,
 )
@@ -145,7 +146,17 @@ def _pairs(
             *("allow", "tools", "policy"),
             *("fails_on_refusal", "fails_on_unasked"),
         ),
-        "Agent": ("mode", "model", "settings", "auth", "protocol", "dialect"),
+        "Agent": (
+            "url",
+            "headers",
+            "token_env",
+            "mode",
+            "model",
+            "settings",
+            "auth",
+            "protocol",
+            "dialect",
+        ),
         "Output": ("format_", "as_json", "has_stderr", "is_verbose", "record"),
     },
 )
@@ -252,6 +263,7 @@ def _pairs(
     is_flag=True,
     help="Print a line on stderr for each message, with its time.",
 )
+@remote_options
 @speech_options
 @click.pass_context
 def command(
@@ -418,6 +430,7 @@ class _Talk:
             handlers=self._handlers,
             start_timeout=min(options.start_limit or agent.start_timeout, options.limit),
             quiet=options.quiet,
+            notify=warn,
         ) as link:
             self.on_start()
             self._link = link

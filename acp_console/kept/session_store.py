@@ -334,7 +334,9 @@ class SessionStore:
                 self._make_folder()
                 self._prune()
                 keeping = login_redaction(agent, path, warn)
-                header = keeping.header(new_header(agent.command, cwd, dialect=agent.dialect))
+                header = keeping.header(
+                    new_header(agent.command, cwd, transport=agent.transport, dialect=agent.dialect)
+                )
                 writer = RecordingWriter(path, header, warn=warn, is_ours=True)
                 sink = keeping.sink(writer)
                 stack.callback(writer.close)

@@ -31,6 +31,7 @@ CAUSES: Final[Mapping[str, str]] = {
 SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "spawn": ("the agent was started", ", process {pid}", ": {command}"),
     "dialect": ("the dialect is {dialect}",),
+    "connect": ("a connection to the agent was opened", " at {url}"),
     "eof": ("the {from} closed its stream",),
     "exit": ("the agent ended", " with exit code {code}", " by signal {signal}"),
     "dropped": (

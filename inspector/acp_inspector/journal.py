@@ -38,6 +38,8 @@ ENTRY_BYTES: Final = 200
 
 DIALECT: Final = "dialect"
 """The event that names the dialect of a connection once it is known."""
+BEGINNINGS: Final = frozenset({"spawn", "connect"})
+"""Events that begin a connection: an agent was started, or was reached at a URL."""
 
 MAX_GAP: Final = 2**40
 """Largest gap between entry numbers, and largest time in seconds; larger ones count as wrong."""
@@ -91,8 +93,8 @@ class JournalEvent:
 
     @property
     def begins_connection(self) -> bool:
-        """Whether a new process starts here, with ids of its own."""
-        return self.name == "spawn"
+        """Whether a new process or a new remote connection starts here, with ids of its own."""
+        return self.name in BEGINNINGS
 
     @property
     def dialect(self) -> str | None:

@@ -61,7 +61,7 @@ _ID: Final = b'"id'
 """Occurs in every request and response, unless their keys are escaped."""
 _ARRAY: Final = re.compile(rb'"msg"\s*+:\s*+\[')
 """Occurs in every frame that is an array."""
-_SPAWN: Final = b'"spawn"'
+_BEGINNING: Final = re.compile(rb'"(?:spawn|connect)"')
 """Occurs in every event that starts a connection."""
 
 
@@ -330,7 +330,7 @@ class RecordingIndex:
             known = {place for place, _ in envelopes}
             envelopes += _decoded_envelopes(lines, kinds, codes, known)
             envelopes.sort(key=itemgetter(0))
-        restarts = _restarts(lines, kinds) if _SPAWN in block else ()
+        restarts = _restarts(lines, kinds) if _BEGINNING.search(block) else ()
         self.pairing.add(len(lines), envelopes, restarts, arrays)
         self.times.extend(new_times)
         self.method_codes.extend(codes)
@@ -375,7 +375,7 @@ def _restarts(lines: Sequence[bytes], kinds: Sequence[int]) -> tuple[int, ...]:
         place
         for place, line in enumerate(lines)
         if kinds[place] == LineKind.EVENT
-        and _SPAWN in line
+        and _BEGINNING.search(line)
         and isinstance(event := decode_line(line), JournalEvent)
         and event.begins_connection
     )

@@ -200,7 +200,7 @@ class SessionModel:
                 self._leave("client", event.seq)
             case ("eof", {"from": "agent"}) | ("exit", _):
                 self._leave("agent", event.seq)
-            case "spawn", _:
+            case (("spawn" | "connect"), _):
                 self._gone.set(event.seq, frozenset())
             case _:
                 self._note_intervention(event)
