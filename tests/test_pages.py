@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from acp_inspector import journal
 from acp_inspector.conformance.agent.judge import agent_suite
 from acp_inspector.conformance.client.judge import client_suite
 from acp_inspector.conformance.client.stage import PERSONAS
@@ -63,7 +64,11 @@ def events_in_the_code() -> Iterator[tuple[str, set[str]]]:
 
 
 def _event(call: ast.Call) -> Iterator[tuple[str, set[str]]]:
-    words = [word.value for word in call.args if isinstance(word, ast.Constant)]
+    words = [
+        word.value if isinstance(word, ast.Constant) else getattr(journal, word.id, None)
+        for word in call.args
+        if isinstance(word, ast.Constant | ast.Name)
+    ]
     names = [word for word in words if isinstance(word, str) and word.isidentifier()]
     members = {keyword.arg for keyword in call.keywords if keyword.arg}
     match call.func:
