@@ -10,11 +10,12 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from acp_console.cli import exit_codes
 from acp_inspector.proxy.process import take_stdio
-from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
+from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.dialects.spellings import BATCHES, WIRE_NAMES
 from acp_protocol.errors import AcpError, AgentStartError
@@ -26,6 +27,8 @@ def run_command(arguments: Sequence[str]) -> int:
     """Run the proxy; return the agent's exit code, or 128 + n for signal n."""
     _fill_standard_descriptors()
     options, command = _read(arguments)
+    if options.listen is not None:
+        return _listen(options)
     if not command or not command[0]:
         what = "is empty" if command else "has to follow --"
         _fail(f"the agent's command {what}", "e.g. acp-console proxy -- my-agent --acp")
@@ -35,11 +38,7 @@ def run_command(arguments: Sequence[str]) -> int:
     try:
         session = open_session(command, _proxy_options(options))
     except AcpError as problem:
-        # The options are wrong, or a file would be spoiled: start nothing.
-        pointer = getattr(problem, "pointer", "")
-        picture = f"\n\n{pointer}".replace("\n", "\n  ") if pointer else ""
-        _fail(f"{problem.summary}{picture}", problem.hint)
-        return exit_codes.USAGE
+        return _refuse(problem)
     try:
         return run_proxy(command, session, stdio=stdio)
     except AgentStartError as problem:
@@ -48,6 +47,38 @@ def run_command(arguments: Sequence[str]) -> int:
         return exit_codes.AGENT
     finally:
         session.close()
+
+
+def _refuse(problem: AcpError) -> int:
+    """Say why nothing is started: the options are wrong, or a file would be spoiled."""
+    pointer = getattr(problem, "pointer", "")
+    picture = f"\n\n{pointer}".replace("\n", "\n  ") if pointer else ""
+    _fail(f"{problem.summary}{picture}", problem.hint)
+    return exit_codes.USAGE
+
+
+def _listen(options: argparse.Namespace) -> int:
+    """Run the proxy over the network."""
+    # What speaks HTTP is slow to import, and an editor waits for a stdio proxy.
+    from acp_inspector.http_proxy.serving import Listen, run_http_proxy
+    from acp_inspector.http_proxy.upstream import Origin
+
+    try:
+        listen = replace(
+            Listen.of(options.listen),
+            certificate=options.tls_cert,
+            key=options.tls_key,
+            hosts=options.allowed_hosts,
+        )
+        origin = Origin.of(options.to)
+        return run_http_proxy(
+            listen,
+            origin,
+            _proxy_options(options),
+            announce=lambda url: warn(f"listening on {url}, passing everything to {origin.url}"),
+        )
+    except AcpError as problem:
+        return _refuse(problem)
 
 
 def _fail(text: str, hint: str = "") -> None:
@@ -74,11 +105,29 @@ def _read(arguments: Sequence[str]) -> tuple[argparse.Namespace, list[str]]:
     options, rest = parser.parse_known_args(arguments[:at])
     if rest and (at < len(arguments) or rest[0].startswith("-")):
         parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    _check_listening(parser, options, arguments[at:])
     if options.record is None:
         for name in ("append", "overwrite", "rotate_size", "rotate_age"):
             if getattr(options, name):
                 parser.error(f"--{name.replace('_', '-')} needs --record FILE")
     return options, list(arguments[at + 1 :])
+
+
+def _check_listening(
+    parser: ArgumentParser, options: argparse.Namespace, command: Sequence[str]
+) -> None:
+    """Refuse options of the proxy over the network that do not fit together."""
+    if options.listen is None:
+        for name in ("to", "tls_cert", "tls_key", "allowed_hosts"):
+            if getattr(options, name):
+                option = "allow-host" if name == "allowed_hosts" else name.replace("_", "-")
+                parser.error(f"--{option} needs --listen HOST:PORT")
+    elif options.to is None:
+        parser.error("--listen needs --to URL")
+    elif command:
+        parser.error("--listen takes no command; --to names the agent")
+    elif (options.tls_cert is None) != (options.tls_key is None):
+        parser.error("--tls-cert and --tls-key belong together")
 
 
 def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
@@ -116,13 +165,30 @@ def _duration(text: str) -> float:
 def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="acp-console proxy",
-        usage="%(prog)s [OPTIONS] -- COMMAND…",
+        usage="%(prog)s [OPTIONS] -- COMMAND…\n"
+        "       %(prog)s [OPTIONS] --listen HOST:PORT --to URL",
         description="Run between an editor and its agent; record and intercept the traffic.",
         epilog="acp-console proxy --record session.acp.ndjson -- my-agent --acp\n"
         "acp-console proxy --break 'method == session/prompt' -- my-agent --acp\n"
-        "acp-console proxy --rules faults.toml -- my-agent --acp\n\n"
+        "acp-console proxy --rules faults.toml -- my-agent --acp\n"
+        "acp-console proxy --listen 127.0.0.1:8080 --to https://agent.example/acp\n\n"
         "More: docs/inspecting.md, docs/intercept.md",
         formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    group = parser.add_argument_group("over the network, in place of a command")
+    group.add_argument(
+        "--listen", metavar="HOST:PORT", help="take clients over HTTP and WebSocket; port 0: any"
+    )
+    group.add_argument("--to", metavar="URL", help="the server that everything is passed to")
+    group.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate for clients")
+    group.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key")
+    group.add_argument(
+        "--allow-host",
+        dest="allowed_hosts",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="another name in Host by which clients may address the proxy",
     )
     group = parser.add_argument_group("recording")
     group.add_argument(

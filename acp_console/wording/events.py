@@ -25,6 +25,8 @@ CAUSES: Final[Mapping[str, str]] = {
     "time limit": "by the time limit",
     "no observer is attached": "because no observer is attached",
     "end": "at the end",
+    "no stream": "because no stream is open for it",
+    "proxy": "by the proxy",
 }
 """What acted on a frame, if not a rule or an add-on."""
 
@@ -63,12 +65,21 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "cut": ("frame {of} was cut after {at:byte}", BY),
     "hung": ("✕ frame {of} and all after it were dropped", BY),
     "crashed": ("✕ the agent was killed in place of frame {of}", BY, ", with signal {signal}"),
+    "refused": (
+        "✕ frame {of} was refused", BY, " with status {status}",
+    ),
+    "late": ("the response to the request of frame {of} was held back for {seconds} s", BY),
     "http_request": ("HTTP request: {method} {path}",),
-    "http_response": ("HTTP response with status {status}", " to request {id}"),
+    "http_response": (
+        "HTTP response with status {status}", " to request {id}", BY, ": {why}", ": {body}",
+    ),
     "sse_event": ("a message on the response stream of request {id}",),
     "ws_message": ("a message on a WebSocket", ", {kind}", ", of request {id}"),
-    "ws_close": ("the WebSocket of request {id} was closed", " by the {from}", " with code {code}"),
-    "http_end": ("the response stream of request {id} was read to its end",),
+    "ws_close": (
+        "the WebSocket of request {id} was closed", " by the {from}", " with code {code}",
+        ": {reason}",
+    ),
+    "http_end": ("the exchange of request {id} ended", ", broken off by the {from}", ": {why}"),
 }  # fmt: skip
 """The sentence of each event: its first part, and those for which the event has all members.
 

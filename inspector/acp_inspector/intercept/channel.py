@@ -132,6 +132,10 @@ class ChannelPolicy(Protocol):
         """Send the response or the signal that a frame causes, when it is its turn."""
         ...
 
+    def dropped(self, frame: InterceptedFrame, /) -> None:
+        """Take note that a frame is not sent, and why."""
+        ...
+
 
 @dataclass(slots=True)
 class _Reordered:
@@ -198,8 +202,10 @@ class Channel:
         self._changed = changed
         self._clock = clock
         self._state = ChannelState.READY
+        self.is_whole = False
+        """Whether frames are taken whole, by `take_frame`: each has a carrier of its own."""
         # The frame being sent.
-        self._sending: Iterator[bytes | float] = iter(())
+        self._sending: Iterator[bytes | float | InterceptedFrame] = iter(())
         self._resume_at = 0.0
         self._state_then = ChannelState.READY
         """The state after the frame being sent."""
@@ -252,6 +258,15 @@ class Channel:
             self._state = (
                 ChannelState.RAW if is_writing else _after_bytes(is_at_boundary=is_at_boundary)
             )
+
+    def pass_by(self) -> bool:
+        """Let a whole frame pass beside this channel; False if frames are wanted."""
+        with self._changed:
+            if self.wants_frames:
+                return False
+            # See `begin_raw`.
+            self._last_seq = None
+            return True
 
     def begin_raw(self) -> bool:
         """Let the forwarder write a chunk past this channel; False if frames are wanted."""
@@ -337,19 +352,33 @@ class Channel:
 
     def take(self) -> bytes | None:
         """Wait for the next bytes to write and return them; None at the end."""
-        while True:
-            with self._changed:
-                while isinstance(step := self._step(), Idle):
-                    self._changed.wait(step.seconds)
-            if not isinstance(step, Frame):
-                return step
-            self._process(step)
+        step = self._take()
+        assert not isinstance(step, InterceptedFrame)
+        return step
 
-    def take_nowait(self) -> bytes | Idle | None:
+    def take_frame(self) -> InterceptedFrame | None:
+        """Wait for the next frame to send and return it; None at the end.
+
+        Its sender keeps to its pieces and pauses; the next one waits for that.
+        """
+        step = self._take()
+        assert not isinstance(step, bytes)
+        return step
+
+    def take_nowait(self) -> bytes | InterceptedFrame | Idle | None:
         """Return the result of `take`, or what it would wait for."""
         while True:
             with self._changed:
                 step = self._step()
+            if not isinstance(step, Frame):
+                return step
+            self._process(step)
+
+    def _take(self) -> bytes | InterceptedFrame | None:
+        while True:
+            with self._changed:
+                while isinstance(step := self._step(), Idle):
+                    self._changed.wait(step.seconds)
             if not isinstance(step, Frame):
                 return step
             self._process(step)
@@ -413,9 +442,9 @@ class Channel:
             or self._state is ChannelState.SENDING
         )
 
-    def _step(self) -> bytes | Frame | Idle | None:
-        """Return bytes to write, a frame to process, what to wait for, or None at the end."""
-        step: bytes | Frame | Idle | None = None
+    def _step(self) -> bytes | InterceptedFrame | Frame | Idle | None:
+        """Return what to send, a frame to process, what to wait for, or None at the end."""
+        step: bytes | InterceptedFrame | Frame | Idle | None = None
         while step is None and not self.is_closed:
             match self._state:
                 case ChannelState.READY:
@@ -460,6 +489,7 @@ class Channel:
             return frame
         self._last_seq = frame.seq
         self._events.event("discarded", of=frame.seq, by=self._hung_by)
+        self._policy.dropped(InterceptedFrame.of(frame))
         return None
 
     def _wait_for_head(self, now: float) -> Idle | None:
@@ -491,6 +521,7 @@ class Channel:
         self._changed.notify_all()
         self._policy.run_side_effects(head)
         if head.is_dropped:
+            self._policy.dropped(head)
             return
         if head.reordering is not None:
             until = self._clock() + head.reordering.seconds
@@ -500,7 +531,10 @@ class Channel:
         self._send_frame(head)
 
     def _send_frame(self, frame: InterceptedFrame) -> None:
-        if frame.cut_by:
+        if self.is_whole:
+            # A cut ends what carries the frame, not this direction.
+            self._send(iter((frame,)))
+        elif frame.cut_by:
             self._closed_by = frame.cut_by
             self._send(frame.portions(), ChannelState.CLOSED)
         else:
@@ -511,7 +545,7 @@ class Channel:
         is_known = self._last_seq is not None or self._head or self._queue
         return bool(is_known or not self._is_frame_announced)
 
-    def _injected(self, insertion: Insertion) -> Iterator[bytes]:
+    def _injected(self, insertion: Insertion) -> Iterator[bytes | InterceptedFrame]:
         wire = wire_frame(insertion.raw, self._policy.framing(self.side))
         frame = self._events.inject(self.side, wire)
         self._policy.note_injected(frame)
@@ -522,22 +556,29 @@ class Channel:
         known = {key: value for key, value in data.items() if value is not None}
         self._events.event("injected", of=number, by=insertion.by, **known)
         insertion.on_sent(number)
-        yield frame.wire
+        if self.is_whole:
+            whole = InterceptedFrame.of(frame)
+            whole.answers = insertion.answers
+            yield whole
+        else:
+            yield frame.wire
 
     def _send(
-        self, portions: Iterator[bytes | float], state_then: ChannelState = ChannelState.READY
+        self,
+        portions: Iterator[bytes | float | InterceptedFrame],
+        state_then: ChannelState = ChannelState.READY,
     ) -> None:
         self._sending = portions
         self._resume_at = 0.0
         self._state, self._state_then = ChannelState.SENDING, state_then
 
-    def _portion(self) -> bytes | Idle | None:
-        """Return the next bytes of the frame being sent, or its pause; None at its end."""
+    def _portion(self) -> bytes | InterceptedFrame | Idle | None:
+        """Return the next part of the frame being sent, or its pause; None at its end."""
         now, is_over = self._clock(), self._policy.is_over
         if now < self._resume_at and not is_over:
             return Idle(self._resume_at - now)
         for portion in self._sending:
-            if isinstance(portion, bytes):
+            if not isinstance(portion, int | float):
                 return portion
             self._resume_at = now + portion
             if not is_over:
@@ -551,6 +592,7 @@ class Channel:
 
     def _lose(self, frame: Frame) -> None:
         self._events.event("discarded", of=frame.seq, by=self._closed_by)
+        self._policy.dropped(InterceptedFrame.of(frame))
 
     def _close(self) -> None:
         self._state = ChannelState.CLOSED

@@ -132,6 +132,7 @@ class InterceptController:
         *,
         hooks: Sequence[Hook] = (),
         kill: Callable[[int], None] = lambda signal: None,
+        dropped: Callable[[InterceptedFrame], None] = lambda frame: None,
         warn: Callable[[str], None] = lambda text: None,
         clock: Callable[[], float] = time.monotonic,
         hold_timeout: float = HOLD_TIMEOUT_S,
@@ -144,6 +145,7 @@ class InterceptController:
             events: Records interventions.
             hooks: Rules and add-ons.
             kill: Sends a signal to the agent.
+            dropped: Called with a frame that is not sent; must not wait.
             warn: Shows a warning to the user.
             clock: Returns seconds since an arbitrary time.
             hold_timeout: Seconds after which a paused frame is released.
@@ -154,6 +156,7 @@ class InterceptController:
         self._events = events
         self._hooks = tuple(hooks)
         self._kill = kill
+        self.dropped = dropped
         self._warnings = WarnOnce(warn)
         self._clock = clock
         self.hold_timeout = hold_timeout

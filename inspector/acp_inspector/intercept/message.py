@@ -83,6 +83,16 @@ class Reordering:
     by: str
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A response that an HTTP request gets from the proxy."""
+
+    status: int
+    body: str = ""
+    retry_after: int | None = None
+    """Seconds in `Retry-After`."""
+
+
 @dataclass(slots=True)
 class InterceptedFrame:
     """A frame, how it is sent, and the events for the recording."""
@@ -113,6 +123,12 @@ class InterceptedFrame:
     """The rule that sends nothing from this frame on; empty for none."""
     signal: int = 0
     """Signal sent to the agent in place of the frame; 0 for none."""
+    answers: int | None = None
+    """Of an injected frame: the number of the request that it responds to."""
+    refusal: Refusal | None = None
+    """The response that its HTTP request gets in place of being sent."""
+    late: float = 0.0
+    """Seconds that the response to its HTTP request is held back."""
     breakpoint: int | None = None
     """Id of the breakpoint that matches it."""
     entry_breakpoints: dict[int, int] = field(default_factory=dict[int, int])
@@ -241,6 +257,17 @@ class InterceptedFrame:
         self.is_dropped = True
         self.add_event("crashed", by, signal=number)
 
+    def refuse(self, refusal: Refusal, by: str) -> None:
+        """Do not send it; respond to its HTTP request with a status."""
+        self.refusal = refusal
+        self.is_dropped = True
+        self.add_event("refused", by, status=refusal.status)
+
+    def respond_late(self, seconds: float, by: str) -> None:
+        """Hold the response to its HTTP request back for `seconds`."""
+        self.late = seconds
+        self.add_event("late", by, seconds=seconds)
+
     def answer(self, by: str, *, result: Json = None, error: Json = None) -> None:
         """Respond to the request in the other peer's place, and do not send it.
 
@@ -265,14 +292,15 @@ class InterceptedFrame:
         if self.prefix:
             yield self.prefix
         if self.cut_at is not None:
-            yield from self._pieces(whole[: self.cut_at])
+            yield from self.pieces(whole[: self.cut_at])
             return
         for number in range(1, self.copies + 1):
             # A last line without an ending gets one where another copy follows it.
             is_open = self.ending is None and self.frame.is_cut and number < self.copies
-            yield from self._pieces(whole + b"\n" if is_open else whole)
+            yield from self.pieces(whole + b"\n" if is_open else whole)
 
-    def _pieces(self, line: bytes) -> Iterator[bytes | float]:
+    def pieces(self, line: bytes) -> Iterator[bytes | float]:
+        """Yield the bytes to write for `line`, and between them the seconds to wait."""
         is_first = True
         for piece in in_pieces(line, self.piece or None):
             size, pause = len(piece), self.pause

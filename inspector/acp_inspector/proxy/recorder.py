@@ -81,6 +81,16 @@ class ByteBudget:
             self._bytes += size
         return True
 
+    def take_if_free(self, size: int) -> bool:
+        """Reserve `size` bytes if there is room for them now."""
+        with self._changed:
+            if not self._has_room(self.charge(size)):
+                return False
+            self._is_behind = False
+            self._used += self.charge(size)
+            self._bytes += size
+        return True
+
     def take_nowait(self, size: int) -> bool:
         """Reserve `size` bytes at once; fails only while producers find no room."""
         with self._changed:
@@ -177,6 +187,46 @@ class Recorder:
         """
         at = self._clock() - self._began
         return self._number_frame(at, side, frame, self._budget.take(len(frame.data)))
+
+    def reserve(self, size: int, *, waits: bool = True) -> bool:
+        """Reserve room for a frame of `size` bytes, for `carried`; return whether there is any.
+
+        Unless it `waits`, this returns False at once where there is none now.
+        """
+        return self._budget.take(size) if waits else self._budget.take_if_free(size)
+
+    def carried(
+        self,
+        name: str,
+        data: dict[str, Json],
+        side: Side,
+        frame: WireFrame,
+        *,
+        has_room: bool = True,
+    ) -> Frame:
+        """Record the event of what carries a frame, and right behind it the frame; return that.
+
+        `has_room` is what `reserve` has returned. Never waits.
+        """
+        at = self._clock() - self._began
+        numbered: list[Frame] = []
+
+        def number() -> None:
+            self._numbers.event(at, name, data)
+            numbered.append(self._numbers.frame(at, side, frame, has_room=has_room))
+
+        size = len(frame.data) if has_room else 0
+        if self._spool is None:
+            self._queue.append((size, number, ()))
+        else:
+            kind, noted = frame_note(side, frame)
+            with self._spool.order:
+                self._spool.append(b"!", at, json.dumps([name, data]).encode())
+                self._spool.append(kind, at, *noted)
+                self._queue.append((size, number, ()))
+        self._has_noted.set()
+        self._number_now()
+        return numbered[0]
 
     def _number_frame(self, at: float, side: Side, frame: WireFrame, has_room: bool) -> Frame:
         numbered: list[Frame] = []

@@ -52,7 +52,7 @@ from acp_protocol.host.process_marks import OURS
 if TYPE_CHECKING:
     from acp_inspector.intercept.addons import Addon
     from acp_inspector.intercept.controller import InterceptController
-    from acp_inspector.intercept.message import Hook
+    from acp_inspector.intercept.message import Hook, InterceptedFrame
     from acp_inspector.recording.rotation import RotatingWriter
     from acp_inspector.redaction.stream import EntryRedactor
 
@@ -105,7 +105,7 @@ def run_proxy(
             if session.dialect is not None:
                 recorder.event(DIALECT, dialect=session.dialect)
         stdin, stdout, stderr = process.take_pipes()
-        session.process = process
+        session.kill = process.signal
         to_agent = session.forwarder("client", stdio[0], stdin)
         to_client = session.forwarder("agent", stdout, stdio[1])
         from_agent = [to_client, Forwarder("stderr", stderr, 2, recorder)]
@@ -240,7 +240,10 @@ class ProxySession:
     def __init__(self, warn: Warn = warn) -> None:
         self.recorder: Recorder | None = None
         self.controller: LazyController | None = None
-        self.process: AgentProcess | None = None
+        self.kill: Callable[[int], None] = lambda signal: None
+        """Sends a signal to the agent."""
+        self.dropped: Callable[[InterceptedFrame], None] = lambda frame: None
+        """Called with a frame that is not sent; must not wait."""
         self.writer: RecordingWriter | RotatingWriter | None = None
         self.control: ControlServer | None = None
         self.warn = BackgroundWarner(warn)
@@ -288,7 +291,8 @@ class ProxySession:
         controller = InterceptController(
             recorder,
             hooks=hooks,
-            kill=lambda number: self.process and self.process.signal(number),
+            kill=self._kill,
+            dropped=self._drop,
             warn=self.warn,
             hold_timeout=options.hold_limit or HOLD_TIMEOUT_S,
             filters=filters,
@@ -296,6 +300,12 @@ class ProxySession:
         for expression in options.breakpoints:
             controller.set_breakpoint(expression, is_lasting=True)
         return controller
+
+    def _kill(self, number: int) -> None:
+        self.kill(number)
+
+    def _drop(self, frame: InterceptedFrame) -> None:
+        self.dropped(frame)
 
     def withdraw_recording(self) -> None:
         """Remove a recording that is empty because no agent was started."""
@@ -313,8 +323,28 @@ class ProxySession:
         self.warn.close()
 
 
-def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = warn) -> ProxySession:
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A connection over the network."""
+
+    transport: str
+    """The transport that the header of a recording names."""
+    agent: str
+    """A short name of the agent."""
+    number: int
+    """The number of the connection in this run of the proxy, from 1."""
+
+
+def open_session(
+    command: Sequence[str],
+    options: ProxyOptions,
+    warn: Warn = warn,
+    *,
+    remote: Remote | None = None,
+) -> ProxySession:
     """Open recording and control socket.
+
+    `command` is that of the agent, or its URL if it is `remote`.
 
     Raises:
         RecordingExistsError: the file exists, and the options neither append nor overwrite.
@@ -325,8 +355,9 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
     is_plain = not (options.has_control or options.intercepts)
     if options.record is None and is_plain:
         return session
-    header = new_header(command, _working_directory(), dialect=options.dialect)
-    path = _path(command, options)
+    transport = "stdio" if remote is None else remote.transport
+    header = new_header(command, _working_directory(), dialect=options.dialect, transport=transport)
+    path = _path(command, options, remote)
     redactor = _redactor(path, options)
     if redactor is not None:
         header = redactor.header(header)
@@ -367,7 +398,9 @@ def open_session(command: Sequence[str], options: ProxyOptions, warn: Warn = war
         "recording": None if path is None else str(path.absolute()),
     }
     if options.has_control:
-        name = options.name or PurePath(command[0]).name
+        name = options.name or _agent_name(command, remote)
+        if remote is not None and remote.number > 1:
+            name = f"{name}-{remote.number}"
         session.control = _control(name, about, log.open, notifier, controller, session.warn)
     return session
 
@@ -416,7 +449,11 @@ def _working_directory() -> Path:
         return Path(os.environ.get("PWD", "/"))
 
 
-def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
+def _agent_name(command: Sequence[str], remote: Remote | None) -> str:
+    return PurePath(command[0]).name if remote is None else remote.agent
+
+
+def _path(command: Sequence[str], options: ProxyOptions, remote: Remote | None) -> Path | None:
     """Return where to record.
 
     Raises:
@@ -424,8 +461,13 @@ def _path(command: Sequence[str], options: ProxyOptions) -> Path | None:
     """
     if options.record is None:
         return None
-    agent, now = PurePath(command[0]).name, datetime.now().astimezone()
-    return expand_template(options.record, agent=agent, pid=os.getpid(), at=now)
+    return expand_template(
+        options.record,
+        agent=_agent_name(command, remote),
+        pid=os.getpid(),
+        at=datetime.now().astimezone(),
+        connection=None if remote is None else remote.number,
+    )
 
 
 def _redactor(path: Path | None, options: ProxyOptions) -> EntryRedactor | None:

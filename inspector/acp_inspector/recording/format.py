@@ -481,11 +481,14 @@ def new_header(
 
 def part_path(path: Path, number: int) -> Path:
     """Return the path of part `number` of the recording at `path`; part 1 is `path` itself."""
-    if number == 1:
-        return path
+    return path if number == 1 else marked_path(path, f".{number}")
+
+
+def marked_path(path: Path, mark: str) -> Path:
+    """Return the path of a recording with `mark` before its suffix."""
     suffix = SUFFIX if path.name.endswith(SUFFIX) else path.suffix
     stem = path.name[: len(path.name) - len(suffix)]
-    return path.with_name(f"{stem}.{number}{suffix}")
+    return path.with_name(f"{stem}{mark}{suffix}")
 
 
 def series_of(path: Path, header: Header) -> str:

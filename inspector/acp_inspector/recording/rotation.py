@@ -19,7 +19,7 @@ from typing import Final
 
 from acp_inspector.journal import Entry
 from acp_inspector.recording.encoder import EntryBatch
-from acp_inspector.recording.format import Header, RecordingError, part_path, series_of
+from acp_inspector.recording.format import Header, RecordingError, marked_path, part_path, series_of
 from acp_inspector.recording.reader import read_header
 from acp_inspector.recording.recovery import open_writer
 from acp_inspector.recording.writer import RecordingWriter, WriteMode
@@ -69,12 +69,15 @@ _TEMPLATE_PART: Final = re.compile(
 )
 
 
-def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path:
+def expand_template(
+    pattern: str, *, agent: str, pid: int, at: datetime, connection: int | None = None
+) -> Path:
     """Return the path that `pattern` describes.
 
     `%Y`, `%m` and so on are replaced by the date `at`, `{agent}` by the last path component of the
     agent's name without special characters, `{pid}` by the process id. `%%`, `{{` and `}}` are
-    escapes.
+    escapes. `{connection}` is replaced by the number of a connection; if the pattern does not have
+    it, the number of a later one than the first stands before the suffix.
 
     Raises:
         RecordingError: the pattern is empty, or has another directive or name.
@@ -83,6 +86,8 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
     """
     name_of_agent = _FOREIGN.sub("-", agent.rstrip("/").rpartition("/")[2])
     names = {"agent": name_of_agent[:MAX_AGENT_NAME].strip("-.") or "agent", "pid": str(pid)}
+    if connection is not None:
+        names["connection"] = str(connection)
 
     def fill(part: re.Match[str]) -> str:
         date, name = part["date"], part["name"]
@@ -92,16 +97,21 @@ def expand_template(pattern: str, *, agent: str, pid: int, at: datetime) -> Path
             return at.strftime(f"%{date}")
         if name is not None:
             if name not in names:
-                raise _invalid_template(pattern, f"{{{name}}} is neither {{agent}} nor {{pid}}")
+                known = " nor ".join(f"{{{each}}}" for each in names)
+                raise _invalid_template(pattern, f"{{{name}}} is neither {known}")
             return names[name]
         if len(part[0]) == 1:
             raise _invalid_template(pattern, f"unmatched {part[0]}")
         return part[0][0]
 
-    path = _TEMPLATE_PART.sub(fill, pattern)
-    if not path or "\0" in path:
+    text = _TEMPLATE_PART.sub(fill, pattern)
+    if not text or "\0" in text:
         raise _invalid_template(pattern, "it is empty or contains a NUL character")
-    return Path(path)
+    path = Path(text)
+    is_later = connection is not None and connection > 1
+    return (
+        marked_path(path, f"-{connection}") if is_later and "{connection}" not in pattern else path
+    )
 
 
 def _invalid_template(pattern: str, reason: str) -> RecordingError:

@@ -68,6 +68,12 @@ FORMAT: Final = Path(__file__).parents[3] / "docs/recording-format.md"
         ("crashed", {**OF_7, "signal": 9},
          "✕ the agent was killed in place of frame 7 by slow, with signal 9"),
         ("http_request", {"id": 1, "method": "POST", "path": "/acp"}, "HTTP request: POST /acp"),
+        ("http_response", {"id": 2, "status": 502, "by": "proxy", "why": "gone"},
+         "HTTP response with status 502 to request 2 by the proxy: gone"),
+        ("http_end", {"id": 2}, "the exchange of request 2 ended"),
+        ("http_end", {"id": 2, "from": "client"},
+         "the exchange of request 2 ended, broken off by the client"),
+        ("refused", {**OF_7, "status": 503}, "✕ frame 7 was refused by slow with status 503"),
         # What no sentence can be made of.
         ("party", {"of": 7, "guests": ["a", 1]}, 'party of 7 guests ["a", 1]'),
         ("eof", {"from": None}, "eof from null"),

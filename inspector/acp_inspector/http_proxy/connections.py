@@ -1,0 +1,151 @@
+"""Which connection an HTTP exchange belongs to, and so which recording it is in.
+
+A connection has an id only once the server has answered `initialize` or the upgrade. One that is
+refused leaves its recording to the next attempt.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from anyio.abc import TaskGroup
+
+from acp_inspector.http_proxy.connection import Connection, connection_named
+from acp_inspector.http_proxy.headers import Headers
+from acp_inspector.proxy.session import ProxySession
+from acp_inspector.recording.format import RecordingExistsError
+from acp_protocol.errors import AcpError
+
+MAX_CONNECTIONS: Final = 256
+"""Connections that are recorded at once; the one that was not used for longest is ended first."""
+MAX_NAMES: Final = 1000
+"""Names of recordings that are tried for a connection, if files of these names exist."""
+
+
+class Connections:
+    """All connections through the proxy."""
+
+    def __init__(
+        self,
+        first: ProxySession,
+        open_session: Callable[[int], ProxySession],
+        url: str,
+        tasks: TaskGroup,
+        warn: Callable[[str], None],
+        limit: int = MAX_CONNECTIONS,
+    ) -> None:
+        """Begin.
+
+        Args:
+            first: The recording and the control of the first connection.
+            open_session: Opens those of a later one; gets its number.
+            url: That of the server.
+            tasks: Runs what outlives a request.
+            warn: Warns the user.
+            limit: Most connections that are recorded at once.
+        """
+        self._open_session = open_session
+        self._url = url
+        self._tasks = tasks
+        self._warn = warn
+        self._limit = limit
+        self._count = 1
+        self._by_id: dict[str, Connection] = {}
+        self._free: list[Connection] = []
+        """Those that have not begun."""
+        self._live: list[Connection] = []
+        """All, oldest first."""
+        self._opening = asyncio.Lock()
+        self._add(first)
+
+    async def take(self, headers: Headers, *, opens: bool) -> tuple[Connection, bool]:
+        """Return the connection of a request, and whether the request is to begin it.
+
+        `opens` is set for `initialize`, and for a WebSocket.
+        """
+        named = connection_named(headers)
+        if named is not None and (known := self._by_id.get(named)) is not None:
+            return known, False
+        async with self._opening:
+            if not (opens or named is not None):
+                # It belongs to none: it is shown with the next one, or else with the last.
+                if not self._free and not self._live:
+                    await self._new()
+                return (self._free or self._live)[-1], False
+            if not self._free:
+                await self._new()
+            connection = self._free.pop(0)
+        connection.is_claimed = True
+        connection.begin()
+        return connection, True
+
+    def settle(
+        self, connection: Connection, headers: Headers, status: int, answer: Headers
+    ) -> None:
+        """Take note of the response to a request that was to begin a connection."""
+        given = connection_named(answer)
+        if given is None and status < 400:
+            given = connection_named(headers)
+        if given is not None:
+            connection.id = given
+            self._by_id[given] = connection
+        elif status != 101:
+            connection.is_claimed = False
+            self._free.append(connection)
+
+    def end(self, connection: Connection) -> None:
+        """End a connection, as soon as nothing is open on it any more."""
+        connection.is_over = True
+        self.release(connection)
+
+    def release(self, connection: Connection) -> None:
+        """Take note that an exchange is done."""
+        if connection.is_over and not connection.open and connection in self._live:
+            self._forget(connection)
+            self._tasks.start_soon(connection.close)
+
+    def close(self) -> None:
+        """End all connections; what is open on them is broken off."""
+        for connection in [*self._live]:
+            connection.abort("the proxy ends")
+            self._forget(connection)
+            self._tasks.start_soon(connection.close)
+
+    def _forget(self, connection: Connection) -> None:
+        self._live.remove(connection)
+        if connection in self._free:
+            self._free.remove(connection)
+        if connection.id is not None and self._by_id.get(connection.id) is connection:
+            del self._by_id[connection.id]
+
+    async def _new(self) -> None:
+        if len(self._live) >= self._limit:
+            idle = [each for each in self._live if not each.open and each.is_claimed]
+            for each in sorted(idle, key=lambda each: each.last_used)[:1]:
+                self.end(each)
+        self._add(await asyncio.to_thread(self._session))
+
+    def _add(self, session: ProxySession) -> None:
+        connection = Connection(self._count, session, self._url, self._tasks)
+        self._live.append(connection)
+        self._free.append(connection)
+
+    def _session(self) -> ProxySession:
+        """Open what the next connection is recorded with; nothing if that is not possible."""
+        if len(self._live) >= self._limit:
+            self._warn(f"more than {self._limit} connections are open; the next is not recorded")
+            return ProxySession()
+        last: AcpError | None = None
+        for _ in range(MAX_NAMES):
+            self._count += 1
+            try:
+                return self._open_session(self._count)
+            except RecordingExistsError as problem:
+                last = problem
+            except AcpError as problem:
+                last = problem
+                break
+        self._warn(f"{last}; the next connection goes on without a recording")
+        return ProxySession()

@@ -1,0 +1,162 @@
+"""Headers on their way: what concerns one hop only, who may use the proxy, and what is secret."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Sequence
+from ipaddress import ip_address
+from typing import Final, TypeAlias
+
+from acp_inspector.redaction.detector import SecretDetector, SecretMatch
+from acp_inspector.redaction.patterns import RULES, is_ambiguous_name, is_secret_name
+from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
+from acp_protocol.jsonrpc import Json
+from acp_protocol.net import is_loopback
+
+Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
+
+HOP_BY_HOP: Final = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+"""Headers that concern one connection, see RFC 9110, section 7.6.1."""
+_SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization"})
+_PUBLIC_PROTOCOLS: Final = re.compile(r"acp(?:[./-]?v?\d{1,2})?|json(?:rpc)?", re.IGNORECASE)
+"""Subprotocols that are no secrets; tokens travel as others."""
+_QUERY: Final = re.compile(r"([?&;])([^=&;#]*)=([^&;#]*)")
+_QUERY_NAMES: Final = frozenset({"code", "key", "sig", "signature", "sid", "state", "ticket"})
+_COOKIE: Final = re.compile(r"(^|;\s*)([^=;]+)=([^;]*)")
+_FOUND_BY: Final = frozenset({"key"})
+
+
+def value_of(headers: Headers, name: bytes) -> str | None:
+    """Return the first value of a header; None if there is none."""
+    for key, value in headers:
+        if key.lower() == name:
+            return value.decode("latin-1")
+    return None
+
+
+def forwarded(headers: Headers, *, without: Collection[bytes] = ()) -> list[tuple[bytes, bytes]]:
+    """Return the headers that the next hop gets, as they came."""
+    listed = (value for name, value in headers if name.lower() == b"connection")
+    named = {each.strip().lower() for value in listed for each in value.split(b",")}
+    left_out = HOP_BY_HOP | named | set(without)
+    return [(name, value) for name, value in headers if name.lower() not in left_out]
+
+
+class HostList:
+    """The names by which the proxy may be addressed.
+
+    A page in a browser reaches any server of this machine by a name of its own that leads here,
+    and is recognised by that name.
+    """
+
+    def __init__(self, host: str, port: int, allowed: Iterable[str] = ()) -> None:
+        """Accept the address that is listened on, loopback names, and `allowed` names."""
+        self._port = port
+        self._host = _name(host)
+        self._allowed = {_name(each) for each in allowed}
+        self._takes_addresses = not host or _is_wildcard(host)
+
+    def accepts(self, headers: Headers) -> bool:
+        found = [value.decode("latin-1") for name, value in headers if name.lower() == b"host"]
+        if len(found) != 1:
+            return False
+        host, port = split_host(found[0])
+        if _name(host) in self._allowed:
+            return True
+        is_ours = is_loopback(host) or _name(host) == self._host
+        is_ours = is_ours or (self._takes_addresses and _is_address(host))
+        return is_ours and port in {None, self._port}
+
+
+def split_host(text: str) -> tuple[str, int | None]:
+    """Return name and port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; the port may be missing.
+
+    A port that is no number is -1.
+    """
+    head, colon, port = text.rpartition(":")
+    if not colon or (":" in head and not head.endswith("]")):
+        return text, None
+    number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else -1
+    return head, number
+
+
+def _name(host: str) -> str:
+    return host.strip().removeprefix("[").removesuffix("]").rstrip(".").lower()
+
+
+def _is_address(host: str) -> bool:
+    try:
+        ip_address(_name(host))
+    except ValueError:
+        return False
+    return True
+
+
+def _is_wildcard(host: str) -> bool:
+    return _is_address(host) and ip_address(_name(host)).is_unspecified
+
+
+class HeaderRedactor:
+    """Replaces the secrets in what a recording says of HTTP; the same one gets the same number."""
+
+    def __init__(self, first: int = 1) -> None:
+        """Begin; `first` is the number of the first placeholder."""
+        self._placeholders = PlaceholderMap(first=first)
+        self._detector = SecretDetector(RULES, {})
+
+    def target(self, target: bytes) -> str:
+        """Return path and query without secrets."""
+        return self._text(_QUERY.sub(self._without_parameter, target.decode("latin-1")))
+
+    def headers(self, headers: Headers) -> dict[str, Json]:
+        """Return headers with lower-case names; repeated ones are joined, one a line."""
+        found: dict[str, Json] = {}
+        for raw_name, raw_value in headers:
+            name = raw_name.decode("latin-1").lower()
+            value = self._value(name, raw_value.decode("latin-1"))
+            found[name] = f"{found[name]}\n{value}" if name in found else value
+        return found
+
+    def _value(self, name: str, value: str) -> str:
+        if name == "cookie":
+            return _COOKIE.sub(lambda pair: f"{pair[1]}{pair[2]}={self._secret(pair[3])}", value)
+        if name == "set-cookie":
+            pair, semicolon, attributes = value.partition(";")
+            cookie, is_pair, secret = pair.partition("=")
+            return f"{cookie}{is_pair}{self._secret(secret if is_pair else '')}" + (
+                semicolon + attributes
+            )
+        if name in _SECRET_HEADERS:
+            scheme, space, rest = value.partition(" ")
+            return f"{scheme} {self._secret(rest)}" if space else self._secret(value)
+        if name == "sec-websocket-protocol":
+            return ", ".join(self._protocol(each.strip()) for each in value.split(","))
+        if is_secret_name(name) or is_ambiguous_name(name):
+            return self._secret(value)
+        return self._text(_QUERY.sub(self._without_parameter, value))
+
+    def _protocol(self, protocol: str) -> str:
+        return protocol if _PUBLIC_PROTOCOLS.fullmatch(protocol) else self._secret(protocol)
+
+    def _without_parameter(self, found: re.Match[str]) -> str:
+        mark, name, value = found.groups()
+        is_named = is_secret_name(name) or is_ambiguous_name(name) or name.lower() in _QUERY_NAMES
+        return f"{mark}{name}={self._secret(value) if is_named else value}"
+
+    def _text(self, text: str) -> str:
+        return redact_text(text, self._detector, self._placeholders)[0]
+
+    def _secret(self, value: str) -> str:
+        if not value:
+            return value
+        return self._placeholders.placeholder(SecretMatch(0, len(value), value, _FOUND_BY))
