@@ -210,15 +210,24 @@ async def test_a_frame_beyond_the_limit_is_the_agents_fault_and_names_the_limit(
             pass
 
 
-async def test_an_agent_that_was_killed_names_the_signal(agent: Agent, tmp_path: Path) -> None:
-    command = agent('greet(); hear("session/new"); os.kill(os.getpid(), 9)')
+@pytest.mark.parametrize(
+    ("ending", "event", "told"),
+    [
+        ("os.kill(os.getpid(), 9)", {"signal": 9}, "SIGKILL"),
+        ("os._exit(7)", {"code": 7}, "code 7"),
+    ],
+)
+async def test_how_an_agent_ended_is_told_and_recorded(
+    agent: Agent, tmp_path: Path, ending: str, event: dict[str, int], told: str
+) -> None:
+    command = agent(f'greet(); hear("session/new"); {ending}')
     journal = Journal()
     async with linked(command, tmp_path, journal) as link:
-        with pytest.raises(AgentExitedError, match="SIGKILL"):
+        with pytest.raises(AgentExitedError, match=told):
             await link.new_session(tmp_path)
     events = [entry for entry in journal.entries if isinstance(entry, JournalEvent)]
     assert [event.name for event in events] == ["spawn", "eof", "exit"]
-    assert [event.data for event in events[1:]] == [{"from": "agent"}, {"signal": 9}]
+    assert [event.data for event in events[1:]] == [{"from": "agent"}, event]
 
 
 async def test_an_agent_that_keeps_silent_is_told_with_what_it_said_instead(

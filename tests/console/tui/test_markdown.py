@@ -163,6 +163,12 @@ def test_a_part_is_bounded_however_long_a_block_is(text: str) -> None:
         assert renderer.rows(text, part, 60)
 
 
+@pytest.mark.parametrize("line", ["words of prose\n", "this | or that\n"])
+def test_long_prose_does_not_go_on_as_a_table(line: str) -> None:
+    _, parts = parts_of(line * (MAX_BLOCK // 2 // len(line)), [])
+    assert {part.kind for part in parts} == {"markdown"}
+
+
 @given(st.text(max_size=60), st.integers(2, 20))
 def test_wrapping_loses_no_word_and_keeps_within_the_width(text: str, width: int) -> None:
     rows = wrap([(text, LOOK.text)], width)

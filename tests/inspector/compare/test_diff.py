@@ -148,6 +148,8 @@ def test_how_often_a_tool_call_was_touched_is_none_but_its_states_are() -> None:
 
     whole = [call(title="Look", status="pending"), call(status="completed")]
     assert told(whole, [call(title="Look"), call(status="pending"), whole[1]]) == []
+    begun = [whole[0], call(status="in_progress")]
+    assert told([*begun, call(status="in_progress"), whole[1]], [*begun, whole[1]]) == []
     failed = [whole[0], call(status="failed")]
     assert told(whole, failed) == ["changed tool call $.params.update.status"]
     assert told(whole, failed, "shape") == ["changed tool call $.params.update.status"]

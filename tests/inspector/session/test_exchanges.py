@@ -304,6 +304,7 @@ def test_marks_let_a_long_connection_be_looked_at_anywhere() -> None:
         2 * MARK_INTERVAL + 1
     ]
     assert open_at(2 * MARK_INTERVAL) == []
+    assert [each.request_frame.seq for each in open_at(1)] == [1]
     assert [each.request.id for each in open_at(len(said))] == ["last"]
 
 

@@ -32,7 +32,9 @@ request(6, "session/request_permission", toolCall={"toolCallId": "c"}, options=[
     {"optionId": "ever", "name": "Always", "kind": "allow_always"},
     {"optionId": "now", "name": "Once", "kind": "allow_once"},
 ])
-text(f"{code} {hear(id=6)['result']['outcome']['optionId']}")
+chosen = hear(id=6)["result"]["outcome"]["optionId"]
+request(7, "terminal/create", command="true")
+text(f"{code} {chosen} {hear(id=7)['error']['code']}")
 respond(prompt, stopReason="end_turn")
 """
 
@@ -48,12 +50,12 @@ def test_only_a_line_feed_ends_a_line(tmp_path: Path) -> None:
         live.close()
 
 
-def test_a_test_allows_once_and_misses_a_file_as_the_chat_does(tmp_path: Path) -> None:
+def test_a_test_allows_once_and_refuses_what_it_does_not_have(tmp_path: Path) -> None:
     live = AcpAgent(agent(ASKING), tmp_path, 20)
     try:
         live.start()
         live.new_session()
-        assert live.prompt("go").text == "-32002 now"
+        assert live.prompt("go").text == "-32002 now -32601"
     finally:
         live.close()
 
