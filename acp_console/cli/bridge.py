@@ -22,6 +22,8 @@ from acp_protocol.transport.server_options import ServerOptions
     cls=AgentCommand,
     docs="remote.md",
     sections={SECTION: PARAMETERS},
+    # It goes on if the reader of its stderr leaves.
+    is_check=True,
 )
 @server_options
 @click.option(

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import replace
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import KW_ONLY, dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import get_args
 
+import anyio
 import click
 
+from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.comparing import (
     BESIDE_RECORDING,
@@ -18,10 +23,17 @@ from acp_console.cli.comparing import (
     all_option,
     comparison_options,
 )
-from acp_console.cli.errors import say
+from acp_console.cli.errors import say, warn
 from acp_console.cli.format_option import format_option
 from acp_console.cli.playing import pace_option, read_whole, timeout_option, trust_option
 from acp_console.cli.run_async import run_until_signal
+from acp_console.cli.server_options import (
+    PARAMETERS,
+    SECTION,
+    refuse_unused,
+    run_server,
+    server_options,
+)
 from acp_console.wording.values import OUTPUT_VERSION, plural
 from acp_inspector.compare.steps import Level
 from acp_inspector.recording.format import RecordingError
@@ -41,6 +53,9 @@ from acp_inspector.replay.reports import reported_refusal, write_report
 from acp_inspector.replay.result import ReplayResult
 from acp_inspector.replay.trust import Trust, check_trust, project_trust, recorded_acts
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.transport.base import FramedTransport, Transport
+from acp_protocol.transport.memory import memory_pair
+from acp_protocol.transport.server_options import ServerOptions
 from acp_protocol.transport.stdio import open_stdio
 
 
@@ -49,6 +64,7 @@ from acp_protocol.transport.stdio import open_stdio
     cls=Command,
     docs="replay.md",
     is_check=True,
+    sections={SECTION: [*PARAMETERS, "is_repeated"]},
     hints={"--update": "acp-console snapshot FILE needs no peer"},
 )
 @click.argument("file", type=click.Path(path_type=Path))
@@ -80,7 +96,17 @@ from acp_protocol.transport.stdio import open_stdio
 @comparison_options(BESIDE_RECORDING)
 @all_option
 @format_option(("text", "json"), "Of the verdict; json: one object with all differences.")
+@server_options
+@click.option(
+    "--repeat",
+    "is_repeated",
+    is_flag=True,
+    help="With --listen: play for each client that connects, until a signal, not only for the "
+    "first one. Further verdicts of --report go to FILE with a number before its suffix.",
+)
+@click.pass_context
 def command(
+    context: click.Context,
     *,
     file: Path,
     timeout: float,
@@ -95,8 +121,14 @@ def command(
     ignored: tuple[str, ...],
     is_all: bool,
     format_: str,
+    server: ServerOptions | None,
+    token_env: str | None,
+    is_repeated: bool,
 ) -> int:
     """Play the agent of the recording FILE on stdin and stdout, for any client.
+
+    With --listen it is played over HTTP and WebSocket, for the first client that connects, and the
+    command ends with its connection; the URL and a new token are printed on stderr.
 
     What the client sends is compared by meaning. The verdict goes to stderr when the client
     leaves. Exits with 0 if all is as recorded, and with 1 if it is not.
@@ -105,46 +137,125 @@ def command(
     acp-console mock hello.acp.ndjson     # in the place of an agent's command
     acp-console mock hello.acp.ndjson --report verdict.xml
     acp-console exec "hi" -- acp-console mock hello.acp.ndjson
+    acp-console mock hello.acp.ndjson --listen 127.0.0.1:8765
 
     acp-console test client runs a client with many recordings.
     """  # noqa: D301 - the mark by which click keeps lines apart
+    del token_env
+    if server is None:
+        refuse_unused(context, [*PARAMETERS, "is_repeated"], "--listen")
     with reported_refusal(report, file, "agent"):
         comparison = Comparison.of(level, strict, expect, ignored, recording=file)
         recording = read_whole(file)
         script = _script(recording, connection)
         trusted = project_trust(Path.cwd(), is_given=trust)
         is_trusted = _check_trust(recording, script, trusted)
-        is_redacted = bool(recording.header.redacted)
-        if is_redacted:
+        if recording.header.redacted:
             say("the recording is redacted: the client gets placeholders where it had secrets")
+        mock = Mock(
+            recording,
+            connection,
+            comparison,
+            timeout=timeout,
+            pace=pace,
+            on_miss=on_miss,
+            is_trusted=is_trusted,
+            format=format_,
+            is_all=is_all,
+        )
+        if server is not None:
+            return _serve(mock, server, report, is_repeated=is_repeated)
 
         async def play() -> int:
-            player = AgentPlayer(
-                script,
-                transport := open_stdio(framing=None),
-                on_miss=on_miss,
-                speed=pace,
-                is_redacted=is_redacted,
-                options=comparison.options,
-                judge=None if is_trusted else AgentJudge(),
-                directories=unnamed_place(script.frames, recording.header.cwd, Path.cwd()),
-            )
-            try:
-                await player.play(timeout=timeout)
-                await transport.aclose()
-            finally:
-                # A client may also end its agent by a signal, and wants the verdict then too.
-                for note in player.notes:
-                    say(escape_controls(note))
-                result = replace(player.result(), unread=recording.unread)
-                result = _with_hint(result, file)
-                if report is not None:
-                    write_report(report, file, result)
-                sys.stderr.write(f"{_verdict(result, file, format_, is_all=is_all)}\n")
-                code = comparison.exit_code(is_passed=result.is_passed)
+            transport = open_stdio(framing=None)
+            code = await mock.play(transport, report)
+            await transport.aclose()
             return code
 
         return run_until_signal(play)
+
+
+@dataclass(frozen=True, slots=True)
+class Mock:
+    """A recorded agent, and how its clients are judged."""
+
+    recording: Recording
+    connection: int
+    """The number of the recorded process."""
+    comparison: Comparison
+    _: KW_ONLY
+    timeout: float
+    pace: float
+    on_miss: MissPolicy
+    is_trusted: bool
+    format: str
+    is_all: bool
+
+    async def play(self, transport: FramedTransport, report: Path | None) -> int:
+        """Play it once; print the verdict, and return the exit code for that."""
+        recording, file = self.recording, self.recording.path
+        # A script notes what was used of it.
+        script = script_of(recording, self.connection)
+        player = AgentPlayer(
+            script,
+            transport,
+            on_miss=self.on_miss,
+            speed=self.pace,
+            is_redacted=bool(recording.header.redacted),
+            options=self.comparison.options,
+            judge=None if self.is_trusted else AgentJudge(),
+            directories=unnamed_place(script.frames, recording.header.cwd, Path.cwd()),
+        )
+        try:
+            await player.play(timeout=self.timeout)
+        finally:
+            # A client may also end its agent by a signal, and wants the verdict then too.
+            for note in player.notes:
+                say(escape_controls(note))
+            result = replace(player.result(), unread=recording.unread)
+            result = _with_hint(result, file)
+            if report is not None:
+                write_report(report, file, result)
+            sys.stderr.write(f"{_verdict(result, file, self.format, is_all=self.is_all)}\n")
+            code = self.comparison.exit_code(is_passed=result.is_passed)
+        return code
+
+
+def _serve(mock: Mock, server: ServerOptions, report: Path | None, *, is_repeated: bool) -> int:
+    """Play a recording for clients on a network; return the exit code of the worst verdict."""
+    stop, codes, begun = anyio.Event(), list[int](), count(1)
+
+    @asynccontextmanager
+    async def open_agent() -> AsyncGenerator[Transport]:
+        ours, theirs = memory_pair()
+        number = next(begun)
+
+        async def play() -> None:
+            # What has come is judged also if the client ends the connection.
+            with anyio.CancelScope(shield=True):
+                codes.append(await mock.play(theirs, report and _numbered(report, number)))
+                await theirs.aclose()
+                if not is_repeated:
+                    stop.set()
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(play)
+            try:
+                yield ours
+            finally:
+                await ours.aclose()
+
+    if not is_repeated:
+        server = replace(server, limits=replace(server.limits, connections=1))
+    run_server(server, open_agent, stop=stop)
+    if not codes:
+        warn("no client has opened a connection")
+    return max(codes, default=exit_codes.NOTHING)
+
+
+def _numbered(report: Path, number: int) -> Path:
+    """Return where the verdict on a connection goes."""
+    return report if number == 1 else report.with_suffix(f".{number}{report.suffix}")
 
 
 def _script(recording: Recording, connection: int) -> AgentScript:
@@ -153,15 +264,19 @@ def _script(recording: Recording, connection: int) -> AgentScript:
     Raises:
         RecordingError: there is no such connection.
     """
-    found = connections(recording.entries)
-    if connection > len(found):
+    found = len(connections(recording.entries))
+    if connection > found:
         raise RecordingError(
-            f"{recording.path} has {plural(len(found), 'connection')}, not {connection}"
+            f"{recording.path} has {plural(found, 'connection')}, not {connection}"
         )
-    if len(found) > 1:
-        say(f"connection {connection} of {len(found)} is played; see --connection")
+    if found > 1:
+        say(f"connection {connection} of {found} is played; see --connection")
+    return script_of(recording, connection)
+
+
+def script_of(recording: Recording, connection: int) -> AgentScript:
     return AgentScript(
-        found[connection - 1],
+        connections(recording.entries)[connection - 1],
         is_complete=recording.footer is not None and not recording.bad_lines,
         dialect=recorded_dialect(recording),
     )

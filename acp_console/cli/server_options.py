@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -175,9 +175,9 @@ _GIVEN: Final = click.core.ParameterSource.COMMANDLINE
 
 
 def run_server(
-    server: ServerOptions, open_agent: OpenAgent, *, stop: Callable[[], anyio.Event] | None = None
+    server: ServerOptions, open_agent: OpenAgent, *, stop: anyio.Event | None = None
 ) -> int:
-    """Serve agents until a signal, or until the event of `stop` is set; return the exit code."""
+    """Serve agents until a signal, or until `stop` is set; return the exit code."""
     # Servers are rare, and slow to import.
     from acp_protocol.transport.serving import open_listener, serve
 
@@ -185,8 +185,7 @@ def run_server(
     with open_listener(server) as listener:
 
         async def run() -> None:
-            run_one = partial(serve, server, listener, open_agent, os.environ)
-            await run_one(program="acp-console", stop=None if stop is None else stop())
+            await serve(server, listener, open_agent, os.environ, program="acp-console", stop=stop)
 
         anyio.run(run)
     return exit_codes.DONE

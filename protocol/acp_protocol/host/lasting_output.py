@@ -65,7 +65,8 @@ def _lasting(stream: TextIO) -> TextIO:
         io.BufferedWriter(file),
         encoding=stream.encoding,
         errors=stream.errors,
-        line_buffering=stream.line_buffering,
+        # What goes to stderr is not buffered, but our buffer would hold it back.
+        line_buffering=stream.line_buffering or stream.write_through,
         write_through=stream.write_through,
     )
     return lasting

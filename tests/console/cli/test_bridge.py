@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import sys
-import threading
-from collections.abc import Generator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from acp_console.cli import exit_codes
+from tests.console.cli.servers import LIMIT_S, initialize, serving
 from tests.console.conftest import Agent, Call
 from tests.warm import WARM
 
-LIMIT_S = 30.0
-"""Seconds after which a process counts as hung."""
 ENVIRONMENT = """
 import os
 initialize = hear("initialize")
@@ -31,69 +24,6 @@ sys.stderr.write("ready\\n")
 hear("never")
 """
 TOKEN = "0123456789abcdef-token"
-INITIALIZE = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
-
-
-@dataclass
-class Server:
-    """A server that runs, and what it has printed."""
-
-    process: subprocess.Popen[str]
-    lines: list[str] = field(default_factory=list[str])
-    _changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def read(self) -> None:
-        assert self.process.stderr is not None
-        for line in self.process.stderr:
-            with self._changed:
-                self.lines.append(line.rstrip("\n"))
-                self._changed.notify_all()
-
-    def wait_for(self, text: str) -> str:
-        """Return the rest of the first line with that text."""
-
-        def found() -> str | None:
-            return next((each.partition(text)[2] for each in self.lines if text in each), None)
-
-        with self._changed:
-            rest = self._changed.wait_for(lambda: found() is not None, LIMIT_S) and found()
-        assert rest is not False, f"no {text!r} in {self.lines}"
-        return rest or ""
-
-    @property
-    def url(self) -> str:
-        return self.wait_for("serves ACP at ")
-
-    def initialize(self, token: str) -> httpx.Response:
-        headers = {"Authorization": f"Bearer {token}"}
-        return httpx.post(
-            self.url, json=INITIALIZE, headers=headers, trust_env=False, timeout=LIMIT_S
-        )
-
-
-@contextmanager
-def serving(*words: str, env: dict[str, str] | None = None) -> Generator[Server]:
-    """Run a command that serves."""
-    with subprocess.Popen(
-        [*WARM, "-m", "acp_console", *words],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env={**os.environ, **(env or {})},
-    ) as process:
-        server = Server(process)
-        reader = threading.Thread(target=server.read, daemon=True)
-        reader.start()
-        try:
-            yield server
-        finally:
-            process.terminate()
-            try:
-                process.wait(LIMIT_S)
-            finally:
-                process.kill()
-            reader.join(LIMIT_S)
 
 
 def test_an_agent_is_served_with_a_token_that_it_does_not_get(agent: Agent) -> None:
@@ -108,7 +38,7 @@ def test_an_agent_is_served_with_a_token_that_it_does_not_get(agent: Agent) -> N
 
 def test_a_new_token_is_printed_and_a_signal_ends_the_agents(agent: Agent) -> None:
     with serving("bridge", "--listen", "127.0.0.1:0", "--", *agent(ENVIRONMENT)) as server:
-        assert server.initialize(server.wait_for("acp-console: token ")).status_code == 200
+        assert server.initialize(server.token).status_code == 200
         server.process.send_signal(signal.SIGTERM)
         assert server.process.wait(LIMIT_S) == exit_codes.DONE
         assert server.wait_for("exited with code ") == "0"
@@ -145,3 +75,19 @@ def test_an_address_in_use_is_an_error(agent: Agent, call: Call) -> None:
         done = call("bridge", "--listen", address, "--", sys.executable)
     assert done.code == exit_codes.USAGE
     assert f"{address} cannot be used: address already in use" in done.err
+
+
+def test_a_reader_of_stderr_that_leaves_does_not_end_the_server(agent: Agent) -> None:
+    command = agent('tell(id=hear("initialize")["id"], result={})\nsys.stderr.write("x\\n" * 9)')
+    words = [*WARM, "-m", "acp_console", "bridge", "--listen", "127.0.0.1:0", "--", *command]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        lines = [process.stderr.readline() for _ in range(2)]
+        url, token = (line.split()[-1] for line in lines)
+        process.stderr.close()
+        try:
+            for _ in range(2):
+                assert initialize(url, token).status_code == 200
+        finally:
+            process.terminate()
+        assert process.wait(LIMIT_S) == exit_codes.DONE
