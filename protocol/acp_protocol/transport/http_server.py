@@ -115,21 +115,14 @@ class HttpEndpoint:
         connection = self.connections.new()
         if isinstance(connection, Reply):
             return connection
-
-        async def open_() -> None:
-            await connection.send(posted.raw)
-            await connection.wait_opening()
-
         try:
             connection.state.open(request)
             self.connections.start(connection)
             with anyio.move_on_after(self.connections.server_limits.initialize_s) as limit:
-                await _unless_gone(open_, receive)
+                await _unless_gone(lambda: connection.open(posted.raw), receive)
             if limit.cancelled_caught:
                 reason = "The agent did not answer initialize in time"
                 return error_reply(504, INTERNAL_ERROR, reason, request.id)
-        except ConnectionClosedError:
-            pass
         finally:
             connection.is_initialized = connection.opening is not None
             if not connection.is_initialized:

@@ -11,7 +11,7 @@ import math
 import secrets
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
@@ -151,8 +151,11 @@ class OpenConnection:
             await self.agent.send(frame)
             self.active_at = anyio.current_time()
 
-    async def wait_opening(self) -> None:
-        """Return once `initialize` is answered, or the connection has ended."""
+    async def open(self, initialize: bytes) -> None:
+        """Send `initialize`; return once it is answered, or the connection has ended."""
+        with suppress(ConnectionClosedError):
+            # If the agent does not read any more, the end of its output says why.
+            await self.send(initialize)
         while self.opening is None and self.ended_by is None:
             await self.wait_change()
 

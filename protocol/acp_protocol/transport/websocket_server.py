@@ -151,12 +151,8 @@ class _ServedSocket:
         connection, limits = self._connection, self._connections.server_limits
         connection.state.open(request)
         self._connections.start(connection)
-        try:
-            with anyio.move_on_after(limits.initialize_s):
-                await connection.send(request.raw)
-                await connection.wait_opening()
-        except ConnectionClosedError:
-            pass
+        with anyio.move_on_after(limits.initialize_s):
+            await connection.open(request.raw)
         if not connection.is_initialized:
             why = connection.reason or "the agent did not answer in time"
             await self._send_error(request.id, INTERNAL_ERROR, f"Initialize failed: {why}")
