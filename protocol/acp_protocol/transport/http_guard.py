@@ -7,6 +7,7 @@ a request carries that name or the page's origin, and is refused before the toke
 from __future__ import annotations
 
 import hmac
+import logging
 import secrets
 from collections import Counter
 from collections.abc import Collection, Mapping
@@ -17,6 +18,8 @@ from starlette.middleware.cors import CORSMiddleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from acp_protocol.net import caller_refusal, origin_refusal
+
+logger = logging.getLogger(__name__)
 
 HEALTH_PATH: Final = "/healthz"
 TOKEN_BYTES: Final = 32
@@ -113,7 +116,11 @@ class _CallerGuard:
         if refused is not None:
             await refuse(scope, send_safely, 403, refused)
         else:
-            await self._app(scope, receive, send_safely)
+            try:
+                await self._app(scope, receive, send_safely)
+            except Exception:
+                # One request must not end the server, whose library would only close it.
+                logger.exception("a request failed: %s %s", scope["type"], scope["path"])
 
 
 class _TokenGuard:

@@ -63,7 +63,8 @@ class LimitedConfig(uvicorn.Config):
             ws_ping_timeout=limits.pong_s,
             lifespan="off",
             log_config=None,
-            log_level="error",
+            # It logs what clients do wrong, and requests that the end cancels.
+            log_level="critical",
             access_log=False,
             server_header=False,
             proxy_headers=False,

@@ -29,7 +29,12 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.transport.http import Reply
-from acp_protocol.transport.served_connections import CLOSE_CODES, Connections, OpenConnection
+from acp_protocol.transport.served_connections import (
+    CLOSE_CODES,
+    Connections,
+    EndedBy,
+    OpenConnection,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -77,6 +82,7 @@ class _ServedSocket:
         self._sending = anyio.Lock()
         self._received: deque[bytes] = deque()
         self._received_bytes = 0
+        self._initialize: Request | None = None
         self._has_left = False
 
     async def serve(self) -> None:
@@ -88,9 +94,18 @@ class _ServedSocket:
             while connection.ended_by is None:
                 await connection.wait_change()
         if not self._has_left:
-            reason = connection.reason.encode()[:MAX_REASON].decode("utf-8", "ignore")
             with anyio.move_on_after(CLOSE_TIMEOUT_S):
-                await self._socket.close(CLOSE_CODES[connection.ended_by], reason)
+                await self._close(connection.ended_by, connection.reason)
+
+    async def _close(self, ended_by: EndedBy, reason: str) -> None:
+        if self._initialize is not None and self._connection.opening is None:
+            refused = encode_error(
+                self._initialize.id, INTERNAL_ERROR, f"Initialize failed: {reason}"
+            )
+            await self._send(refused)
+            ended_by = "shutdown" if ended_by == "shutdown" else "error"
+        text = reason.encode()[:MAX_REASON].decode("utf-8", "ignore")
+        await self._socket.close(CLOSE_CODES[ended_by], text)
 
     async def _receive(self) -> None:
         """Receive messages, as long as not too many wait for the agent."""
@@ -145,18 +160,17 @@ class _ServedSocket:
         elif message.id is None:
             self._connection.end("protocol", "Initialize request must include an ID")
         else:
-            await self._initialize(message)
+            await self._open(message)
 
-    async def _initialize(self, request: Request) -> None:
-        connection, limits = self._connection, self._connections.server_limits
-        connection.state.open(request)
+    async def _open(self, initialize: Request) -> None:
+        self._initialize = initialize
+        connection = self._connection
+        connection.state.open(initialize)
         self._connections.start(connection)
-        with anyio.move_on_after(limits.initialize_s):
-            await connection.open(request.raw)
-        if not connection.is_initialized:
-            why = connection.reason or "the agent did not answer in time"
-            await self._send_error(request.id, INTERNAL_ERROR, f"Initialize failed: {why}")
-            connection.end("error", "Initialize failed")
+        with anyio.move_on_after(self._connections.server_limits.initialize_s) as limit:
+            await connection.open(initialize.raw)
+        if limit.cancelled_caught:
+            connection.end("error", "the agent did not answer in time")
 
     async def _handle_next(self, frame: bytes) -> None:
         message = read_message(frame, parse_entries=False)

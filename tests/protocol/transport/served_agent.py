@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -81,6 +81,24 @@ async def small_agent(agent: SmallAgent | None = None) -> AsyncGenerator[Transpo
             yield ours
         finally:
             await ours.aclose()
+
+
+def agent_that(run: Callable[[Transport], Coroutine[Any, Any, None]]) -> OpenAgent:
+    """Return what opens an agent that does what `run` does with its end of the connection."""
+
+    @asynccontextmanager
+    async def open_agent() -> AsyncGenerator[Transport]:
+        ours, theirs = memory_pair(10)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(run, theirs)
+            try:
+                yield ours
+            finally:
+                tasks.cancel_scope.cancel()
+                await ours.aclose()
+                await theirs.aclose()
+
+    return open_agent
 
 
 @dataclass
@@ -175,8 +193,11 @@ class HttpPeer:
             events = EventSource(response).aiter_sse()
 
             async def next_message() -> Any:
-                event: ServerSentEvent = await anext(events)
-                return parse(event.data.encode())
+                while True:
+                    event: ServerSentEvent = await anext(events)
+                    # The library makes an event of each comment.
+                    if event.data:
+                        return parse(event.data.encode())
 
             yield next_message
 

@@ -2,17 +2,38 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+import anyio
+import httpx
+import pytest
 from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+from websockets.typing import Subprotocol
 
-from acp_protocol.jsonrpc import encode_request, parse
+from acp_protocol.errors import AgentStartError, ConnectionClosedError
+from acp_protocol.jsonrpc import Json, encode_notification, encode_request, encode_result, parse
+from acp_protocol.transport import Transport
+from acp_protocol.transport.http import Limits
+from acp_protocol.transport.served_connections import ServerLimits
 from tests.protocol.transport.served_agent import (
     BEARER,
+    TOKEN,
+    HttpPeer,
     Serving,
+    SmallAgent,
+    agent_that,
+    http_client,
     http_peer,
     serving,
+    small_agent,
 )
+
+INITIALIZE = encode_request(0, "initialize", {"protocolVersion": 1})
+JSON = {"Content-Type": "application/json"}
 
 
 async def test_a_turn_over_http_with_a_permission() -> None:
@@ -20,7 +41,7 @@ async def test_a_turn_over_http_with_a_permission() -> None:
         assert (await peer.post("session/new", {})).status_code == 202
         session = (await connection())["result"]["sessionId"]
         async with peer.stream(session) as said:
-            params = {"sessionId": session, "prompt": "ask"}
+            params: Json = {"sessionId": session, "prompt": "ask"}
             posted = await peer.post("session/prompt", params, session)
             assert (posted.status_code, posted.content) == (202, b"")
             assert (await said())["params"]["text"] == "ask"
@@ -33,16 +54,457 @@ async def test_a_turn_over_http_with_a_permission() -> None:
             assert (await said())["result"] == {"stopReason": "end_turn"}
 
 
+async def test_initialize_opens_a_connection_with_a_cookie_for_its_process() -> None:
+    async with serving() as server, http_client() as client:
+        peers = [HttpPeer(server.url, client) for _ in range(2)]
+        first, second = [await peer.initialize() for peer in peers]
+        assert first.headers["Content-Type"] == "application/json"
+        assert first.headers["Cache-Control"] == "no-store"
+        assert first.json()["result"]["protocolVersion"] == 1
+        assert peers[0].id != peers[1].id
+        cookie = first.headers["Set-Cookie"]
+        assert cookie.startswith("acp-affinity=")
+        assert {"Path=/acp", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
+        assert second.headers["Set-Cookie"] == cookie
+    async with serving() as server, http_client() as client:
+        other = await HttpPeer(server.url, client).initialize()
+        assert other.headers["Set-Cookie"] != cookie
+
+
+async def test_an_error_of_initialize_leaves_the_connection_open() -> None:
+    class Refusing(SmallAgent):
+        async def handle_request(self, request: Any) -> Json:
+            if request.params != {"protocolVersion": 1}:
+                request.method = "unknown"
+            return await super().handle_request(request)
+
+    async with serving(lambda: small_agent(Refusing())) as server, http_client() as client:
+        content = encode_request(0, "initialize", {})
+        answer = await client.post(server.url, content=content, headers=JSON)
+        assert answer.status_code == 200
+        assert "error" in answer.json()
+        assert len(server.connections) == 1
+        named = JSON | {"Acp-Connection-Id": answer.headers["Acp-Connection-Id"]}
+        posted = await client.post(server.url, content=encode_request(1, "x"), headers=named)
+        assert posted.status_code == 202
+
+
+@asynccontextmanager
+async def no_agent() -> AsyncGenerator[Transport]:
+    raise AgentStartError("it cannot be started")
+    yield  # pyright: ignore[reportUnreachable] - it has to be a generator
+
+
+async def die(agent: Transport) -> None:
+    await agent.aclose()
+
+
+async def be_mute(agent: Transport) -> None:
+    await anyio.sleep_forever()
+
+
+dying_agent, mute_agent = agent_that(die), agent_that(be_mute)
+
+
+@pytest.mark.parametrize(
+    ("agent", "status"), [(no_agent, 500), (dying_agent, 500), (mute_agent, 504)]
+)
+async def test_initialize_that_the_agent_never_answers(agent: Any, status: int) -> None:
+    limits = ServerLimits(initialize_s=0.2)
+    async with serving(agent, server_limits=limits) as server, http_client() as client:
+        answer = await client.post(server.url, content=INITIALIZE, headers=JSON)
+        assert answer.status_code == status
+        assert (answer.json()["id"], answer.json()["error"]["code"]) == (0, -32603)
+        assert "Acp-Connection-Id" not in answer.headers
+        await server.connections.wait_closed()
+
+        async with socket_of(server) as socket:
+            await socket.send(INITIALIZE.decode())
+            answered = json.loads(await socket.recv())
+            assert (answered["id"], answered["error"]["code"]) == (0, -32603)
+            assert await close_code(socket) == 1011
+
+
+async def test_a_client_that_gives_up_initialize_leaves_no_connection() -> None:
+    async with serving(mute_agent) as server, http_client() as client:
+        with anyio.move_on_after(0.3) as limit:
+            await client.post(server.url, content=INITIALIZE, headers=JSON)
+        assert limit.cancelled_caught
+        await server.connections.wait_closed()
+
+
+@pytest.mark.parametrize("method", ["PUT", "PATCH", "OPTIONS", "HEAD", "TRACE"])
+async def test_other_methods_are_refused(method: str) -> None:
+    async with serving() as server, http_client() as client:
+        answer = await client.request(method, server.url)
+        assert answer.status_code == 405
+        assert answer.headers["Allow"] == "GET, POST, DELETE"
+
+
+async def test_a_connection_that_is_not_named_or_not_known() -> None:
+    async with serving() as server, http_client() as client:
+        stranger = HttpPeer(server.url, client)
+        events = {"Accept": "text/event-stream"}
+        for headers, status in (({}, 400), ({"Acp-Connection-Id": "x"}, 404)):
+            content = encode_request(1, "session/list")
+            posted = await client.post(server.url, content=content, headers=JSON | headers)
+            read = await client.get(server.url, headers=events | headers)
+            deleted = await client.delete(server.url, headers=headers)
+            assert [each.status_code for each in (posted, read, deleted)] == [status] * 3
+            wrong = await client.get(server.url, headers={"Accept": "text/html"} | headers)
+            assert wrong.status_code == 406
+        assert "This process has no such connection. Open a new one" in posted.text
+        assert stranger.id == ""
+
+
+async def test_delete_ends_the_connection_its_streams_and_its_agent() -> None:
+    async with serving() as server, http_peer(server) as peer, peer.stream() as connection:
+        answer = await peer.client.delete(peer.url, headers=peer.headers())
+        assert (answer.status_code, answer.content) == (202, b"")
+        with pytest.raises(StopAsyncIteration):
+            await connection()
+        await server.connections.wait_closed()
+        again = await peer.client.delete(peer.url, headers=peer.headers())
+        assert again.status_code == 404
+        assert again.text == "The connection has ended: the client ended it. Open a new one"
+
+
+async def test_what_an_agent_said_before_it_died_is_read() -> None:
+    async def run(agent: Transport) -> None:
+        await agent.receive()
+        await agent.send(encode_result(0, {}))
+        await agent.receive()
+        await agent.send(encode_notification("last/words", {"text": "bye"}))
+        await agent.aclose()
+
+    async with (
+        serving(agent_that(run)) as server,
+        http_peer(server) as peer,
+        peer.stream() as connection,
+    ):
+        await peer.post("x")
+        assert (await connection())["params"]["text"] == "bye"
+        with pytest.raises(StopAsyncIteration):
+            await connection()
+        assert (await peer.post("x")).text.startswith("The connection has ended: the agent ended")
+
+
+async def test_a_stream_begins_at_once_and_is_kept_alive_by_comments() -> None:
+    limits = ServerLimits(keep_alive_s=0.05)
+    async with serving(server_limits=limits) as server, http_peer(server) as peer:
+        headers = peer.headers() | {"Accept": "text/event-stream"}
+        async with peer.client.stream("GET", peer.url, headers=headers) as response:
+            assert response.headers["Content-Type"] == "text/event-stream"
+            assert response.headers["Cache-Control"] == "no-store"
+            assert response.headers["X-Accel-Buffering"] == "no"
+            chunks = response.aiter_bytes()
+            assert [await anext(chunks) for _ in range(3)] == [b":\n\n"] * 3
+
+
+async def test_a_second_reader_is_refused_until_the_first_has_gone() -> None:
+    async with serving() as server, http_peer(server) as peer:
+        headers = peer.headers() | {"Accept": "text/event-stream"}
+        async with peer.stream():
+            answer = await peer.client.get(peer.url, headers=headers)
+            assert answer.status_code == 409
+        while True:
+            async with peer.client.stream("GET", peer.url, headers=headers) as response:
+                if response.status_code == 200:
+                    break
+
+
+async def test_a_reader_that_comes_back_misses_nothing() -> None:
+    async with serving() as server, http_peer(server) as peer:
+        headers = peer.headers("s1") | {"Accept": "text/event-stream"}
+        for text in ("one", "two", "three"):
+            await peer.post("session/prompt", {"sessionId": "s1", "prompt": text}, "s1")
+        lines: list[str] = []
+        async with peer.client.stream("GET", peer.url, headers=headers) as response:
+            async for line in response.aiter_lines():
+                lines.append(line)
+                if "three" in line:
+                    break
+        first = next(line for line in lines if line.startswith("id: ")).removeprefix("id: ")
+        await peer.post("session/prompt", {"sessionId": "s1", "prompt": "four"}, "s1")
+        again: list[str] = []
+        with anyio.fail_after(10):
+            while not again:
+                named = headers | {"Last-Event-ID": first}
+                async with peer.client.stream("GET", peer.url, headers=named) as response:
+                    if response.status_code == 409:
+                        # The server has not seen yet that the first reader has left.
+                        continue
+                    async for line in response.aiter_lines():
+                        again.append(line)
+                        if "four" in line:
+                            break
+    assert [line for line in lines if line.startswith("data")][1:] == [
+        line for line in again if line.startswith("data") and "four" not in line
+    ][: len([line for line in lines if line.startswith("data")]) - 1]
+
+
+@pytest.mark.parametrize("chunk", [1, 7])
+async def test_characters_of_events_are_never_cut(chunk: int) -> None:
+    async with serving() as server, http_peer(server) as peer:
+        await peer.post("session/prompt", {"sessionId": "s", "prompt": "ü😀"}, "s")
+        headers = peer.headers("s") | {"Accept": "text/event-stream"}
+        async with peer.client.stream("GET", peer.url, headers=headers) as response:
+            async for piece in response.aiter_bytes(chunk):
+                assert piece.isascii()
+                if piece == b"}" or b"}" in piece:
+                    break
+
+
+async def test_bodies_have_a_limit() -> None:
+    limits = Limits(body=1000)
+    async with serving(limits=limits) as server, http_peer(server) as peer:
+        answer = await peer.post("x", {"text": "x" * 1000})
+        assert answer.status_code == 413
+
+        async def chunks() -> AsyncGenerator[bytes]:
+            for _ in range(100):
+                yield b"x" * 100
+
+        answer = await peer.client.post(peer.url, content=chunks(), headers=peer.headers() | JSON)
+        assert answer.status_code == 413
+
+
+async def test_all_bodies_together_have_a_limit() -> None:
+    limits = ServerLimits(bodies=500)
+    async with serving(server_limits=limits) as server, http_peer(server) as peer:
+        assert (await peer.post("x", {"text": "x" * 500})).status_code == 503
+        assert (await peer.post("x", {"text": "x" * 300})).status_code == 202
+
+
+async def test_a_body_that_does_not_come_is_given_up() -> None:
+    async with serving(server_limits=ServerLimits(body_s=0.1)) as server:
+        host = server.base.removeprefix("http://")
+        head = f"POST /acp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n"
+        async with await anyio.connect_tcp("127.0.0.1", int(host.split(":")[1])) as stream:
+            await stream.send(f"{head}Content-Length: 9\r\n\r\n{{".encode())
+            assert (await stream.receive()).startswith(b"HTTP/1.1 408")
+
+
+async def test_one_connection_too_many_comes_again_later() -> None:
+    limits = ServerLimits(connections=1)
+    async with serving(server_limits=limits) as server, http_peer(server) as peer:
+        second = await HttpPeer(server.url, peer.client).initialize()
+        assert (second.status_code, second.headers["Retry-After"]) == (503, "1")
+        with pytest.raises(InvalidStatus, match="503"):
+            async with socket_of(server):
+                pass
+        await peer.client.delete(peer.url, headers=peer.headers())
+        await server.connections.wait_closed()
+        assert (await HttpPeer(server.url, peer.client).initialize()).status_code == 200
+
+
+async def test_a_connection_that_nobody_attends_to_ends() -> None:
+    limits = ServerLimits(unattended_s=0.2)
+    async with serving(server_limits=limits) as server, http_peer(server) as peer:
+        async with peer.stream():
+            await anyio.sleep(0.5)
+            assert len(server.connections) == 1
+        await server.connections.wait_closed()
+        answer = await peer.post("session/list")
+        assert "has ended: no stream was read for 0.2 s" in answer.text
+
+
+async def test_the_agent_waits_while_the_client_does_not_read_and_the_connection_ends() -> None:
+    """The memory that a slow reader takes is bounded, and so is the time."""
+    said: list[int] = []
+
+    async def flood(agent: Transport) -> None:
+        await agent.receive()
+        await agent.send(encode_result(0, {}))
+        with suppress(ConnectionClosedError):
+            while True:
+                params: Json = {"sessionId": "s", "text": "x" * 1000}
+                frame = encode_notification("session/update", params)
+                await agent.send(frame)
+                said.append(len(frame))
+
+    limits = Limits(unread=50_000, stall_s=0.3)
+    async with serving(agent_that(flood), limits=limits) as server, http_peer(server) as peer:
+        await server.connections.wait_closed()
+        assert 50_000 <= sum(said) <= 65_000
+        answer = await peer.post("session/list")
+        assert "has ended: the client has read nothing for 0.3 s" in answer.text
+
+
+async def test_a_request_waits_for_room_but_a_notification_and_a_response_do_not() -> None:
+    agent = SmallAgent()
+    limits = Limits(unread=300)
+    async with (
+        serving(lambda: small_agent(agent), limits=limits) as server,
+        http_peer(server) as peer,
+    ):
+        params: Json = {"sessionId": "s", "prompt": "hold" + "x" * 300}
+        await peer.post("session/prompt", params, "s")
+        with anyio.move_on_after(0.2) as limit:
+            await peer.post("session/list")
+        assert limit.cancelled_caught
+        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s"}}
+        assert (await peer.post_message(cancel, "s")).status_code == 202
+        result: Json = {"jsonrpc": "2.0", "id": 99, "result": {}}
+        assert (await peer.post_message(result)).status_code == 202
+        async with peer.stream("s"):
+            assert (await peer.post("session/list")).status_code == 202
+
+
 async def test_a_turn_over_a_websocket() -> None:
     async with serving() as server, socket_of(server) as socket:
         assert socket.response is not None
         assert socket.response.headers["Acp-Connection-Id"]
+        assert socket.response.headers["Set-Cookie"].startswith("acp-affinity=")
         assert (await call(socket, "initialize", {"protocolVersion": 1}))["result"]
         session = (await call(socket, "session/new", {}))["result"]["sessionId"]
-        prompt = encode_request(7, "session/prompt", {"sessionId": session, "prompt": "hi"})
+        prompt = encode_request(7, "session/prompt", {"sessionId": session, "prompt": "hü"})
         await socket.send(prompt.decode())
-        assert parse(str(await socket.recv()).encode())["params"]["text"] == "hi"
-        assert parse(str(await socket.recv()).encode())["id"] == 7
+        assert json.loads(await socket.recv())["params"]["text"] == "hü"
+        assert json.loads(await socket.recv())["id"] == 7
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        encode_request(1, "session/new", {}),
+        encode_notification("initialize", {}),
+        encode_request(None, "initialize", {}),
+    ],
+)
+async def test_a_websocket_begins_with_initialize(message: bytes) -> None:
+    async with serving() as server, socket_of(server) as socket:
+        await socket.send(message.decode())
+        assert await close_code(socket) == 1002
+
+
+@pytest.mark.parametrize(
+    ("message", "code"), [("{", -32700), ("7", -32600), ("[]", -32600), ("{}", -32600)]
+)
+async def test_what_is_no_message_is_answered_over_a_websocket(message: str, code: int) -> None:
+    """Before `initialize` and after it; responses without a request and binary frames are not."""
+    async with serving() as server, socket_of(server) as socket:
+        for _ in range(2):
+            await socket.send(encode_result(3, {}).decode())
+            await socket.send(b"binary")
+            await socket.send(message)
+            answer = json.loads(await socket.recv())
+            assert (answer["id"], answer["error"]["code"]) == (None, code)
+            assert "result" in await call(socket, "initialize", {}) or True
+        repeated = await call(socket, "initialize", {})
+        assert repeated["error"]["code"] == -32600
+
+
+async def test_a_websocket_by_its_id_over_http() -> None:
+    async with serving() as server, socket_of(server) as socket, http_client() as client:
+        assert socket.response is not None
+        peer = HttpPeer(server.url, client)
+        peer.id = socket.response.headers["Acp-Connection-Id"]
+        events = peer.headers() | {"Accept": "text/event-stream"}
+        assert (await peer.post("session/list")).status_code == 404
+        await call(socket, "initialize", {})
+        assert (await peer.post("session/new", {}, id_=8)).status_code == 202
+        assert json.loads(await socket.recv())["id"] == 8
+        assert (await client.get(server.url, headers=events)).status_code == 409
+        assert (await client.delete(server.url, headers=peer.headers())).status_code == 202
+        assert await close_code(socket) in {1000, 1005}
+        assert (await client.delete(server.url, headers=peer.headers())).status_code == 404
+
+
+async def test_a_websocket_that_sends_nothing_is_closed() -> None:
+    limits = ServerLimits(body_s=0.1)
+    async with serving(server_limits=limits) as server, socket_of(server) as socket:
+        assert await close_code(socket) == 1002
+
+
+async def test_a_websocket_of_an_agent_that_ends_is_closed() -> None:
+    async def run(agent: Transport) -> None:
+        request = parse(await agent.receive())
+        await agent.send(encode_result(request["id"], {}))
+        await agent.receive()
+        await agent.aclose()
+
+    async with serving(agent_that(run)) as server, socket_of(server) as socket:
+        assert "result" in await call(socket, "initialize", {})
+        await socket.send(encode_request(1, "x").decode())
+        assert await close_code(socket) in {1000, 1005}
+
+
+async def test_a_websocket_whose_client_does_not_read_is_closed(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    limits = Limits(stall_s=0.3)
+    async with (
+        serving(limits=limits) as server,
+        socket_of(server, max_queue=1, max_size=None) as socket,
+    ):
+        await call(socket, "initialize", {})
+        prompt = encode_request(1, "session/prompt", {"sessionId": "s", "prompt": "x" * 5_000_000})
+        for _ in range(8):
+            await socket.send(prompt.decode())
+        await server.connections.wait_closed()
+    assert "ends: the client has read nothing for 0.3 s" in caplog.text
+
+
+async def test_a_websocket_message_of_many_megabytes_passes() -> None:
+    async with serving() as server, socket_of(server, max_size=None) as socket:
+        await call(socket, "initialize", {})
+        text = "x" * (20 * 2**20)
+        prompt = encode_request(1, "session/prompt", {"sessionId": "s", "prompt": text})
+        await socket.send(prompt.decode())
+        assert json.loads(await socket.recv())["params"]["text"] == text
+
+
+async def test_a_websocket_message_beyond_the_limit_closes_it() -> None:
+    limits = Limits(body=1000)
+    async with serving(limits=limits) as server, socket_of(server) as socket:
+        await socket.send("x" * 1001)
+        assert await close_code(socket) == 1009
+
+
+async def test_a_page_gets_in_by_subprotocol() -> None:
+    offered = [Subprotocol("acp"), Subprotocol(f"acp.bearer.{TOKEN}")]
+    async with (
+        serving() as server,
+        socket_of(server, subprotocols=offered, additional_headers={}) as socket,
+    ):
+        assert socket.subprotocol == "acp"
+        assert "result" in await call(socket, "initialize", {})
+
+
+async def test_the_end_lets_turns_finish_and_refuses_new_clients() -> None:
+    async with (
+        serving() as server,
+        http_peer(server) as peer,
+        peer.stream("s") as said,
+        socket_of(server) as socket,
+    ):
+        await call(socket, "initialize", {})
+        await peer.post("session/prompt", {"sessionId": "s", "prompt": "hold"}, "s")
+        assert (await said())["params"]["text"] == "hold"
+        server.stop.set()
+        while (await peer.client.get(server.base + "/healthz")).status_code == 200:
+            pass
+        refused = await HttpPeer(server.url, peer.client).initialize()
+        assert (refused.status_code, refused.text) == (503, "The server ends")
+        cancel = {"jsonrpc": "2.0", "method": "session/cancel", "params": {"sessionId": "s"}}
+        assert (await peer.post_message(cancel, "s")).status_code == 202
+        assert (await said())["result"] == {"stopReason": "end_turn"}
+        with pytest.raises(StopAsyncIteration):
+            await said()
+        assert await close_code(socket) == 1001
+
+
+async def test_the_end_waits_for_turns_no_longer_than_it_may() -> None:
+    async with serving(drain_s=0.1) as server, http_peer(server) as peer, peer.stream("s") as said:
+        await peer.post("session/prompt", {"sessionId": "s", "prompt": "hold"}, "s")
+        assert (await said())["params"]["text"] == "hold"
+        server.stop.set()
+        with pytest.raises(StopAsyncIteration):
+            await said()
+        with pytest.raises(httpx.TransportError):
+            while True:
+                await peer.client.get(server.base + "/healthz")
 
 
 def socket_of(server: Serving, **options: Any) -> connect:
@@ -52,4 +514,12 @@ def socket_of(server: Serving, **options: Any) -> connect:
 
 async def call(socket: ClientConnection, method: str, params: Any) -> Any:
     await socket.send(encode_request(1, method, params).decode())
-    return parse(str(await socket.recv()).encode())
+    return json.loads(await socket.recv())
+
+
+async def close_code(socket: ClientConnection) -> int | None:
+    """Return the code with which the server closes the WebSocket."""
+    with pytest.raises(ConnectionClosed):
+        while True:
+            await socket.recv()
+    return socket.close_code
