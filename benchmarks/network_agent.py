@@ -19,7 +19,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.jsonrpc import Json, Notification, Request
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http_guard import Access
-from acp_protocol.transport.http_runner import PATH, Listener, TlsFiles, serve_agents
+from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 
@@ -81,7 +81,7 @@ async def serve(tls: TlsFiles | None) -> None:
     connections = Connections(flood_agent, server_limits=ServerLimits(connections=4096))
     with Listener("127.0.0.1:0", tls) as listener:
         access = Access(os.environ["ACP_TOKEN"], listener.hosts, scheme=listener.scheme)
-        sys.stdout.write(f"{listener.url}{PATH}\n")
+        sys.stdout.write(f"{listener.url}{connections.path}\n")
         sys.stdout.flush()
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait_end)

@@ -119,14 +119,14 @@ def post(connection: ServedConnection, body: bytes, **named: str) -> int:
 @pytest.mark.parametrize(
     ("params", "named", "status"),
     [
-        ({"sessionId": "s"}, {}, 400),
+        ({"sessionId": "s"}, {}, 202),
         ({"sessionId": "s"}, {"session": "t"}, 400),
         ({"sessionId": "s"}, {"session": "s"}, 202),
         ({}, {}, 400),
         ({}, {"session": "s"}, 202),
     ],
 )
-def test_methods_of_a_session_need_its_header(
+def test_methods_of_a_session_name_it_in_the_header_or_in_their_params(
     method: str, params: Json, named: dict[str, str], status: int
 ) -> None:
     assert post(served(), encode_request(1, method, params), **named) == status
@@ -136,7 +136,7 @@ def test_methods_of_a_session_need_its_header(
 @pytest.mark.parametrize(
     ("params", "named", "status"),
     [
-        ({"sessionId": "s"}, {}, 400),
+        ({"sessionId": "s"}, {}, 202),
         ({"sessionId": "s"}, {"session": "t"}, 400),
         ({"sessionId": "s"}, {"session": "s"}, 202),
         ({"sessionId": 3}, {}, 202),
@@ -145,7 +145,7 @@ def test_methods_of_a_session_need_its_header(
         (None, {"session": "s"}, 202),
     ],
 )
-def test_other_methods_need_the_header_for_params_with_a_session(
+def test_other_methods_may_not_name_two_sessions(
     params: Json, named: dict[str, str], status: int
 ) -> None:
     assert post(served(), encode_request(1, "session/status", params), **named) == status
@@ -163,9 +163,9 @@ def test_ids_have_a_limit(length: int, status: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("named", "status"), [({}, 400), ({"session": "t"}, 400), ({"session": "s"}, 202)]
+    ("named", "status"), [({}, 202), ({"session": "t"}, 400), ({"session": "s"}, 202)]
 )
-def test_a_response_goes_with_the_session_of_its_request(
+def test_a_response_names_no_other_session_than_its_request(
     named: dict[str, str], status: int
 ) -> None:
     connection = served()
@@ -185,7 +185,6 @@ def test_a_response_to_a_request_of_the_connection_needs_no_session() -> None:
 def test_a_refused_response_leaves_its_request_open() -> None:
     connection = served()
     connection.put(encode_request(7, "x", {"sessionId": "s"}))
-    assert post(connection, encode_result(7, {})) == 400
     assert post(connection, encode_result(7, {}), session="t") == 400
     assert post(connection, encode_result(7, {}), session="s") == 202
 
