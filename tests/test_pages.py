@@ -32,10 +32,15 @@ RECORDED = [
 """Where events of a recording are made."""
 
 
+_EVENT = re.compile(r"event\(|Event\(|EventItem\(|\bedit\(|entry\.name")
+"""What a module has that makes or reads events; most have nothing of it."""
+
+
 @cache
 def nodes(folder: Path) -> list[ast.AST]:
-    """Return what the modules in a folder are made of."""
-    trees = [ast.parse(path.read_text()) for path in sorted(folder.rglob("*.py"))]
+    """Return what the modules in a folder that know events are made of."""
+    sources = [path.read_text() for path in sorted(folder.rglob("*.py"))]
+    trees = [ast.parse(text) for text in sources if _EVENT.search(text)]
     return [node for tree in trees for node in ast.walk(tree)]
 
 

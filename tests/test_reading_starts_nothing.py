@@ -125,25 +125,28 @@ def test_the_check_catches_other_access(bait: Path) -> None:
     assert (done.returncode, b"CAUGHT" in done.stderr) == (99, True)
 
 
-def test_only_the_admin_endpoints_listen_on_a_network() -> None:
-    """No product code names a family of sockets but that of files, nor a server of any kind.
+SERVERS = ("create_server", "create_tcp_listener", "start_server", "HTTPServer")
 
-    Only the agent's admin endpoints do, which exist only with `--admin`.
+
+def test_only_the_admin_endpoints_and_the_server_of_the_protocol_listen_on_a_network() -> None:
+    """No other product code names a family of sockets but that of files, nor a server.
+
+    The agent's admin endpoints exist only with `--admin`; agents and proxies serve the protocol
+    over HTTP only where the user says so.
     """
     families: dict[str, set[str]] = {}
     servers: list[str] = []
     for folder in ("acp_console", "agent", "inspector", "protocol"):
         for path in (ROOT / folder).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            text = path.read_text()
+            if not any(word in text for word in ("AF_", *SERVERS)):
+                continue
+            for node in ast.walk(ast.parse(text)):
                 if isinstance(node, ast.Attribute) and node.attr.startswith("AF_"):
                     families.setdefault(node.attr, set()).add(path.name)
-                if isinstance(node, ast.Attribute) and node.attr in {
-                    "create_server",
-                    "create_tcp_listener",
-                    "start_server",
-                    "HTTPServer",
-                }:
+                if isinstance(node, ast.Attribute) and node.attr in SERVERS:
                     servers.append(str(path))
     families.pop("AF_UNIX")
-    assert families == {name: {"admin.py"} for name in ("AF_INET", "AF_INET6")}
+    listens = {"admin.py", "http_runner.py"}
+    assert families == {name: listens for name in ("AF_INET", "AF_INET6")}
     assert servers == []

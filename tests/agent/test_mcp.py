@@ -261,6 +261,7 @@ async def test_a_session_that_closes_ends_its_servers_even_stubborn_ones(
         assert [is_running(pid) for pid in pids] == [False, False]
 
 
+@pytest.mark.long
 @VERSIONS
 async def test_a_session_that_sleeps_ends_its_servers_and_wakes_with_them(
     cwd: Path, version: int

@@ -185,6 +185,7 @@ def test_agent_of_a_dialect_is_judged_in_its_own_words(name: str) -> None:
     ), done.stdout
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide"])
 def test_our_agent_passes_every_case_of_a_dialect(name: str) -> None:
     cases = [f"--case={each}.*" for each in ("session", "load", "permission", "prompt", "modes")]

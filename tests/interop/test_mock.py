@@ -192,6 +192,7 @@ def test_a_client_of_a_dialect_meets_our_recording_of_it_in_another_directory(
     assert verdict(report)["passed"], verdict(report)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["continuum", "acpex", "openoxide", "v2-batch"])
 def test_our_client_does_in_each_dialect_what_is_recorded(name: str, tmp_path: Path) -> None:
     """With our agent, and with one that knows only the document of the dialect."""

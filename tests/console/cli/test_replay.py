@@ -742,10 +742,20 @@ def test_each_version_is_played(call: Call, tmp_path: Path, version: str) -> Non
         ("", exit_codes.DONE, "pass: 3 client frames played"),
         ("delay(0.2)", exit_codes.DONE, "pass: 3 client frames played"),
         ("crash(7)", exit_codes.AGENT, "the agent exited with code 7"),
-        ("hang(60)", exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        pytest.param(
+            *("hang(60)", exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+            marks=pytest.mark.long,
+        ),
         ("duplicate()", exit_codes.FOUND, "the agent responded twice to session/prompt"),
         ("cut(20)", exit_codes.AGENT, "the agent closed its side"),
-        ('wrong_id("retyped")', exit_codes.FOUND, "waited for 4 s; response to session/prompt"),
+        pytest.param(
+            *(
+                'wrong_id("retyped")',
+                exit_codes.FOUND,
+                "waited for 4 s; response to session/prompt",
+            ),
+            marks=pytest.mark.long,
+        ),
         ("noise()", exit_codes.FOUND, "malformed message is not in the recording"),
     ],
 )

@@ -348,6 +348,7 @@ def test_a_filter_with_a_slow_pattern_warns_at_the_end(call: Call, tmp_path: Pat
     assert "its pattern takes longer than" in done.err
 
 
+@pytest.mark.long
 def test_compressed_data_that_grows_without_end_is_read_only_if_wished(tmp_path: Path) -> None:
     path = tmp_path / "it.acp.ndjson.gz"
     frame = b'{"n":%d,"t":0.1,"from":"agent","msg":{"text":"%b"}}\n'

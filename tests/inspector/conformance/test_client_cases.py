@@ -76,7 +76,7 @@ async def test_client_that_cancels_a_turn_still_takes_updates(
 @pytest.mark.parametrize(
     ("name", "profile"),
     [
-        (name, profile)
+        pytest.param(name, profile, marks=[pytest.mark.long] * (number % 4 != 0))
         for number, (name, each) in enumerate(DEFECTS.items())
         for place, profile in enumerate(each.profiles)
         if PLAYS_ALL or place == number % len(each.profiles)

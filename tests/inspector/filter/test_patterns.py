@@ -52,6 +52,7 @@ def test_a_pattern_that_is_always_late_is_not_tried_any_more() -> None:
         pattern.substitute(b"", b"short")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("text", [f"/{HOSTILE}/", f"not text ~ /{HOSTILE}/", f"$.x ~ /{HOSTILE}/"])
 def test_what_a_late_pattern_would_have_found_counts_as_not_meant(text: str) -> None:
     wanted = compile_filter(text)

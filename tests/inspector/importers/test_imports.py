@@ -271,6 +271,7 @@ LONG = {b"digits": b"9" * 5000, b"depth": b"[" * 100_000}
 """What would be too long to be shown where a test fails."""
 
 
+@pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(sorted(SAMPLES.iterdir())),

@@ -54,6 +54,7 @@ def test_who_wants_the_result_no_more_goes_away() -> None:
     assert is_over.wait(LIMIT)
 
 
+@pytest.mark.long
 def test_thread_ends_once_nothing_refers_to_it() -> None:
     threads: list[threading.Thread] = []
     run = own_thread()
