@@ -148,5 +148,5 @@ def test_only_the_admin_endpoints_and_the_server_of_the_protocol_listen_on_a_net
                     servers.append(str(path))
     families.pop("AF_UNIX")
     listens = {"admin.py", "http_runner.py"}
-    assert families == {name: listens for name in ("AF_INET", "AF_INET6")}
+    assert families == dict.fromkeys(("AF_INET", "AF_INET6"), listens)
     assert servers == []
