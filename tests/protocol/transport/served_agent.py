@@ -18,6 +18,7 @@ from acp_protocol.jsonrpc import METHOD_NOT_FOUND, Json, Notification, Request, 
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http import Limits
 from acp_protocol.transport.http_guard import Access
+from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, OpenAgent, ServerLimits
@@ -128,16 +129,18 @@ async def serving(
     tls: TlsFiles | None = None,
     address: str = "127.0.0.1:0",
     drain_s: float = LIMIT,
+    socket_limits: SocketLimits | None = None,
+    limit_s: float = LIMIT,
 ) -> AsyncGenerator[Serving]:
     """Serve agents on a port of this machine."""
     connections = Connections(
         open_agent, limits=limits or Limits(), server_limits=server_limits or ServerLimits()
     )
     stop = anyio.Event()
-    with anyio.fail_after(LIMIT), Listener(address, tls) as listener:
+    with anyio.fail_after(limit_s), Listener(address, tls) as listener:
         access = Access(TOKEN, listener.hosts, origins, listener.scheme)
         async with anyio.create_task_group() as tasks:
-            run = partial(serve_agents, stop=stop, drain_s=drain_s)
+            run = partial(serve_agents, stop=stop, drain_s=drain_s, limits=socket_limits)
             tasks.start_soon(run, listener, connections, access)
             yield Serving(f"{listener.url}/acp", connections, stop)
             tasks.cancel_scope.cancel()

@@ -1,0 +1,286 @@
+"""Servers on sockets: TLS and HTTP/2, sockets of files, and what clients cannot make them hold."""
+
+from __future__ import annotations
+
+import resource
+import socket
+import ssl
+import stat
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import anyio.abc
+import httpx
+import pytest
+import trustme
+from websockets.asyncio.client import connect
+
+from acp_protocol.jsonrpc import Json, encode_notification, encode_result
+from acp_protocol.transport import Transport
+from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http_protocols import SocketLimits
+from acp_protocol.transport.http_runner import Listener, ListenError, TlsFiles
+from tests.protocol.transport.served_agent import (
+    BEARER,
+    TOKEN,
+    HttpPeer,
+    agent_that,
+    http_client,
+    http_peer,
+    serving,
+)
+
+
+@pytest.fixture(scope="module")
+def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[TlsFiles, ssl.SSLContext]:
+    """A certificate of this machine, and what trusts it."""
+    folder = tmp_path_factory.mktemp("tls")
+    authority = trustme.CA()
+    issued = authority.issue_cert("localhost", "127.0.0.1")
+    files = TlsFiles(folder / "cert.pem", folder / "key.pem")
+    issued.private_key_pem.write_to_path(files.key)
+    files.certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return files, context
+
+
+@pytest.mark.parametrize(("http2", "version"), [(True, "HTTP/2"), (False, "HTTP/1.1")])
+async def test_a_turn_over_tls(
+    tls: tuple[TlsFiles, ssl.SSLContext], http2: bool, version: str
+) -> None:
+    files, context = tls
+    async with (
+        serving(tls=files) as server,
+        http_peer(server, verify=context, http2=http2) as peer,
+        peer.stream("s") as said,
+    ):
+        assert server.url.startswith("https://")
+        params: Json = {"sessionId": "s", "prompt": "hü"}
+        posted = await peer.post("session/prompt", params, "s")
+        assert (posted.status_code, posted.http_version) == (202, version)
+        assert (await said())["params"]["text"] == "hü"
+        assert (await said())["result"] == {"stopReason": "end_turn"}
+        large = await peer.post("session/prompt", {"sessionId": "s", "prompt": "x" * 10**6}, "s")
+        assert large.status_code == 202
+        assert len((await said())["params"]["text"]) == 10**6
+        origin = {"Origin": server.base}
+        assert (await peer.client.get(server.base + "/metrics", headers=origin)).status_code == 200
+
+
+async def test_a_websocket_over_tls(tls: tuple[TlsFiles, ssl.SSLContext]) -> None:
+    files, context = tls
+    async with (
+        serving(tls=files) as server,
+        connect(
+            server.socket_url, additional_headers=BEARER, proxy=None, ssl=context
+        ) as connection,
+    ):
+        assert server.socket_url.startswith("wss://")
+        await connection.send("{")
+        assert "-32700" in str(await connection.recv())
+
+
+async def flood(agent: Transport) -> None:
+    """Answer `initialize`, and then say 8 MB in one session, as fast as it is taken."""
+    await agent.receive()
+    await agent.send(encode_result(0, {}))
+    for number in range(8000):
+        params: Json = {"sessionId": "s", "number": number, "text": "x" * 1000}
+        await agent.send(encode_notification("session/update", params))
+    await anyio.sleep_forever()
+
+
+@pytest.mark.parametrize("http2", [True, False])
+async def test_a_slow_reader_makes_its_agent_wait(
+    tls: tuple[TlsFiles, ssl.SSLContext], http2: bool
+) -> None:
+    """The server holds no more than it may, over HTTP/2 too, and the reader gets everything."""
+    files, context = tls
+    limits = Limits(unread=100_000)
+    async with (
+        serving(agent_that(flood), tls=files, limits=limits) as server,
+        http_peer(server, verify=context, http2=http2) as peer,
+        peer.stream("s") as said,
+    ):
+        assert (await said())["params"]["number"] == 0
+        # What was sent is in the buffers of the two ends of the socket, and in the reader.
+        while server.connections.unread < 100_000:
+            await anyio.sleep(0.01)
+        assert server.connections.counts.sent_bytes < 7_000_000
+        for number in range(1, 8000):
+            assert (await said())["params"]["number"] == number
+
+
+async def test_a_socket_of_a_file_is_for_its_user_alone(tmp_path_factory: Any) -> None:
+    path: Path = tmp_path_factory.mktemp("s") / "acp"
+    async with serving(address=f"unix:{path}") as server:
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        transport = httpx.AsyncHTTPTransport(uds=str(path))
+        async with http_client(transport=transport) as client:
+            peer = HttpPeer("http://localhost/acp", client)
+            assert (await peer.initialize()).status_code == 200
+            foreign = {"Host": "evil.example"}
+            assert (await client.get(peer.url, headers=foreign)).status_code == 403
+        assert len(server.connections) == 1
+    assert not path.exists()
+
+
+def test_a_socket_that_nobody_listens_on_is_replaced_and_nothing_else(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    folder = tmp_path_factory.mktemp("s")
+    with socket.socket(socket.AF_UNIX) as left:
+        left.bind(str(folder / "acp"))
+    with (
+        Listener(f"unix:{folder}/acp"),
+        pytest.raises(ListenError, match="address already in use") as refused,
+    ):
+        Listener(f"unix:{folder}/acp")
+    assert refused.value.is_in_use
+    (folder / "file").write_text("mine")
+    with pytest.raises(ListenError, match="cannot be used"):
+        Listener(f"unix:{folder}/file")
+    assert (folder / "file").read_text() == "mine"
+
+
+async def test_ipv6_works_too() -> None:
+    async with serving(address="[::1]:0") as server, http_peer(server):
+        assert server.url.startswith("http://[::1]:")
+
+
+@asynccontextmanager
+async def raw_connection(base: str) -> AsyncGenerator[anyio.abc.SocketStream]:
+    async with await anyio.connect_tcp("127.0.0.1", int(base.rpartition(":")[2])) as stream:
+        yield stream
+
+
+async def rest(stream: anyio.abc.SocketStream) -> bytes:
+    """Return what comes until the server closes the connection."""
+    found = b""
+    try:
+        while True:
+            found += await stream.receive()
+    except (anyio.EndOfStream, anyio.BrokenResourceError):
+        return found
+
+
+@pytest.mark.parametrize(
+    "sent", [b"", b"GET / HT", b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /", b"\x16\x03\x01"]
+)
+async def test_a_connection_that_sends_no_whole_request_is_closed(sent: bytes) -> None:
+    limits = SocketLimits(head_s=0.1, keep_alive_s=1)
+    async with serving(socket_limits=limits) as server, raw_connection(server.base) as stream:
+        await stream.send(sent)
+        await rest(stream)
+
+
+async def test_a_body_that_nobody_asked_for_does_not_keep_a_connection() -> None:
+    limits = SocketLimits(head_s=0.1, keep_alive_s=1)
+    async with serving(socket_limits=limits) as server, raw_connection(server.base) as stream:
+        await stream.send(b"POST /acp HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\n")
+        assert (await rest(stream)).startswith(b"HTTP/1.1 403 ")
+
+
+async def test_one_connection_of_the_network_too_many_is_closed() -> None:
+    async with (
+        serving(socket_limits=SocketLimits(sockets=3)) as server,
+        AsyncExitStack() as stack,
+    ):
+        streams = [await stack.enter_async_context(raw_connection(server.base)) for _ in range(4)]
+        request = b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n"
+        for stream in streams[:3]:
+            await stream.send(request)
+            assert (await stream.receive()).startswith(b"HTTP/1.1 200 ")
+        assert await rest(streams[3]) == b""
+
+
+async def test_giant_heads_are_refused() -> None:
+    async with serving() as server, raw_connection(server.base) as stream:
+        await stream.send(b"GET /healthz HTTP/1.1\r\nHost: x\r\nX: " + b"x" * 80_000)
+        assert (await rest(stream)).startswith(b"HTTP/1.1 400 ")
+
+
+SMUGGLED = f"GET /metrics HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("Content-Length: 0\r\nContent-Length: {length}\r\n", id="two lengths"),
+        pytest.param("Content-Length: {length}\r\nTransfer-Encoding: chunked\r\n", id="both"),
+        pytest.param("Transfer-Encoding: chunked, identity\r\n", id="unknown encoding"),
+        pytest.param("Transfer-Encoding : chunked\r\n", id="space before the colon"),
+        pytest.param("Content-Length: +{length}\r\n", id="sign"),
+        pytest.param("X: a\r\n Content-Length: {length}\r\n", id="folded line"),
+        pytest.param("X: a\rContent-Length: {length}\r\n", id="bare carriage return"),
+    ],
+)
+@pytest.mark.parametrize("is_encrypted", [False, True])
+async def test_a_smuggled_request_is_not_answered(
+    lines: str, is_encrypted: bool, tls: tuple[TlsFiles, ssl.SSLContext]
+) -> None:
+    """A request whose end two servers would see at different places: one response at most."""
+    files, context = tls
+    async with serving(tls=files if is_encrypted else None) as server, AsyncExitStack() as stack:
+        host = server.base.partition("//")[2]
+        smuggled = SMUGGLED.replace("HOST", host)
+        head = f"POST /acp HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n"
+        sent = head + lines.replace("{length}", str(len(smuggled))) + "\r\n0\r\n\r\n" + smuggled
+        stream = await anyio.connect_tcp(
+            "127.0.0.1",
+            int(host.rpartition(":")[2]),
+            tls=is_encrypted,
+            ssl_context=context if is_encrypted else None,
+            tls_standard_compatible=False,
+            tls_hostname="localhost" if is_encrypted else None,
+        )
+        await stack.enter_async_context(stream)
+        await stream.send(sent.encode())
+        answer = b""
+        try:
+            while True:
+                answer += await stream.receive()
+        except (anyio.EndOfStream, anyio.BrokenResourceError):
+            pass
+        assert b"acp_connections" not in answer
+        assert answer.count(b"HTTP/1.1 ") <= 1
+
+
+@pytest.mark.long
+async def test_ten_thousand_attempts_without_a_token_cost_bounded_memory() -> None:
+    """Requests and upgrades, on connections of their own and on kept ones."""
+
+    def resident() -> int:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * resource.getpagesize()
+
+    request = b"POST /acp HTTP/1.1\r\nHost: HOST\r\nContent-Length: 2\r\n\r\n{}"
+    upgrade = (
+        b"GET /acp HTTP/1.1\r\nHost: HOST\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+        b"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n"
+    )
+    async with serving(limit_s=300) as server, http_peer(server) as peer:
+        host = server.base.partition("//")[2].encode()
+
+        async def attempt(number: int) -> None:
+            async with raw_connection(server.base) as stream:
+                sent = (upgrade if number % 2 else request).replace(b"HOST", host)
+                await stream.send(sent)
+                assert (await stream.receive()).startswith(b"HTTP/1.1 401 ")
+
+        async def attempts(first: int, last: int) -> None:
+            for begin in range(first, last, 50):
+                async with anyio.create_task_group() as tasks:
+                    for number in range(begin, begin + 50):
+                        tasks.start_soon(attempt, number)
+
+        await attempts(0, 1000)
+        before = resident()
+        await attempts(1000, 10_000)
+        assert resident() - before < 20 * 2**20
+        assert len(server.connections) == 1
+        assert (await peer.post("session/list")).status_code == 202
