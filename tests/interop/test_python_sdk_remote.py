@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from acp.http.client import create_http_stream
 from acp.schema import TextContentBlock
 from acp.ws.client import create_websocket_stream
 
+from tests.interop.node.programs import console, lines
 from tests.interop.served import TOKEN, served, spelled
 from tests.interop.test_python_sdk_client import LIMIT, SdkClient
 from tests.warm import WARM
@@ -98,3 +100,21 @@ async def test_its_client_cancels_a_turn_of_our_server(cwd: Path, transport: str
             ended = await agent.prompt(session_id=opened.session_id, prompt=order)
             assert ended.stop_reason == "cancelled"
     assert "milk" in (cwd / "notes.md").read_text()
+
+
+SDK_SERVER = (sys.executable, Path(__file__).parent / "python_sdk_server.py")
+
+
+@pytest.mark.parametrize("transport", ["http", "ws"])
+def test_our_client_talks_to_its_server(tmp_path: Path, transport: str) -> None:
+    (tmp_path / "greeting.txt").write_text("hello\n")
+    path = tmp_path / "it.acp.ndjson"
+    with served(tmp_path, *SDK_SERVER) as url:
+        to = ("--cwd", tmp_path, "--url", spelled(url, transport))
+        said = console(tmp_path, "exec", "--record", path, "good morning", *to)
+        edited = console(tmp_path, "exec", "--allow", "edits", "edit it", *to)
+    assert (said.returncode, said.stdout) == (0, "You said: good morning\n")
+    assert (edited.returncode, edited.stdout) == (0, "chosen: go\n")
+    assert (tmp_path / "greeting.txt").read_text() == "edit it"
+    linted = lines(console(tmp_path, "lint", "--format", "json", path))
+    assert [each for each in linted if each.get("severity") == "error"] == []
