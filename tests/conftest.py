@@ -15,6 +15,7 @@ import anyio
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.postgres import PostgresServer, postgres_server
 from tests.warm import warm_server
 
 for _name in dir(anyio):
@@ -77,6 +78,19 @@ def plain_environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None
         with tempfile.TemporaryDirectory(prefix="acp-") as runtime:
             patch.setenv("XDG_RUNTIME_DIR", runtime)
             yield
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server; each test makes a schema of its own in it."""
+    with postgres_server() as server:
+        if server is not None:
+            yield server
+            return
+    reason = "PostgreSQL is not installed: its programs initdb and postgres are needed"
+    if os.environ.get("CI"):
+        pytest.fail(reason)
+    pytest.skip(reason)
 
 
 @pytest.fixture

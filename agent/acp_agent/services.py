@@ -6,6 +6,7 @@ import logging
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from acp_agent.mcp.declarations import Limits, configured_servers
 from acp_agent.mcp.servers import McpSettings
@@ -17,7 +18,8 @@ from acp_agent.permissions.audit import AuditLog
 from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.settings.keys import McpServerSettings, Settings
 from acp_agent.settings.providers import SettingsError
-from acp_agent.store.database import SessionStore, StoreError
+from acp_agent.store.database import SessionStore
+from acp_agent.store.errors import StoreError
 from acp_agent.tools.call import Tool
 from acp_agent.tools.registry import fetch_tool
 from acp_protocol.jsonrpc import Json
@@ -85,7 +87,7 @@ def build_services(
     """
     permissions, private = settings.permissions, settings.fetch.allow_private
     storage = settings.sessions.storage
-    if storage is not None and storage.is_file():
+    if isinstance(storage, Path) and storage.is_file():
         raise StoreError("it is a file; sessions are kept in a directory")
     store = SessionStore(storage)
     return AgentServices(

@@ -30,6 +30,8 @@ from acp_agent.models.types import (
 from acp_agent.openoxide import OpenOxideDialect
 from acp_agent.services import AgentServices
 from acp_agent.settings.keys import settings_with
+from acp_agent.store.events import Event
+from acp_agent.updates.v1 import RenderedUpdates
 from acp_inspector.journal import Entry, Frame, Journal
 from acp_inspector.lint.engine import Linter
 from acp_inspector.session.conversation import Conversation
@@ -67,6 +69,17 @@ INITIALIZE: Final[dict[int, Json]] = {
     2: {"protocolVersion": 2, "capabilities": {}, "info": {"name": "test", "version": "1"}},
 }
 _IDS = count(1)
+
+
+async def stream(events: Iterable[Event]) -> AsyncIterator[Event]:
+    """Yield events as a log does."""
+    for event in events:
+        yield event
+
+
+async def nothing() -> RenderedUpdates:
+    """Return no updates, for the end of a replay."""
+    return ()
 
 
 def selected(option: str) -> Json:
@@ -368,6 +381,7 @@ async def connected(
                 client.initialized = await client.ask("initialize", **params)
             yield client
             await server.connection.wait_settled()
+        await server.release_sessions()
     assert not client.violations, client.violations
     if lints and dialect is None:
         errors = lint_errors(client.journal.entries, unstable=unstable)

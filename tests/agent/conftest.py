@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from acp_agent.settings.types import DatabaseUrl
 from acp_agent.world.workspace import Workspace
+from tests.postgres import PostgresServer
 
 
 @pytest.fixture
@@ -18,6 +20,15 @@ def cwd(tmp_path: Path) -> Path:
     (cwd / "notes.md").write_text("# Notes\n\nBuy milk.\nTODO: call Ada.\n")
     (cwd / "src" / "main.py").write_text("print('hi')  # todo later\n")
     return cwd
+
+
+@pytest.fixture(params=["a directory", "PostgreSQL"])
+def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Path | DatabaseUrl:
+    """Where a store keeps its sessions; there are none yet."""
+    if request.param == "a directory":
+        return tmp_path / "kept"
+    postgres: PostgresServer = request.getfixturevalue("postgres")
+    return postgres.url(postgres.new_schema())
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from acp_agent.settings.load import load_settings
 from acp_agent.settings.model import ModelSettings
 from acp_agent.settings.providers import SettingsError
 from acp_agent.settings.rules import RuleTable
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_agent.world.workspace import Workspace
 from acp_protocol.call_rules.rules import PolicyRule
 from acp_protocol.jsonrpc import Json

@@ -11,6 +11,7 @@ import pytest
 
 from acp_agent.handlers.base import Handlers
 from acp_agent.mcp.servers import McpServers
+from acp_agent.settings.types import DatabaseUrl
 from acp_agent.store.database import SessionQuery, SessionStore
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
@@ -191,9 +192,9 @@ async def test_what_was_allowed_always_is_known_after_sleep(cwd: Path, version: 
 
 @VERSIONS
 async def test_a_session_that_sleeps_is_of_this_process_until_it_is_closed(
-    cwd: Path, version: int, tmp_path: Path
+    cwd: Path, version: int, storage: Path | DatabaseUrl
 ) -> None:
-    store, other = SessionStore(tmp_path / "store"), SessionStore(tmp_path / "store")
+    store, other = SessionStore(storage), SessionStore(storage)
     async with connected(cwd, version, store=store, unstable=True, lints=False) as it:
         session = await it.new()
         await session.turn("hello")

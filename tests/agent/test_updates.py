@@ -10,6 +10,7 @@ from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import CommandLine, output_content, terminal_content, text_content
 from acp_agent.updates.v1 import SessionUpdates
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import nothing, stream
 
 COMMAND = CommandLine("make", "/work")
 
@@ -47,7 +48,7 @@ async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
         if shows_notices
         else {"sessionUpdate": "agent_thought_chunk", **thought}
     ]
-    assert (list(log.events()), log.current()) == ([], log.record)
+    assert (list(log.events()), await log.current()) == ([], log.record)
 
 
 SUMMARY = [{"type": "text", "text": "- a\n\n- b"}]
@@ -101,7 +102,7 @@ async def test_a_terminal_of_the_client_is_shown_while_it_is_there_and_later_its
     ended = {**terminal_content("t", COMMAND), "text": "a\n"}
     event = events.tool("c", {"status": "completed", "content": [ended]})
     await updates.update_call("c", event["members"])
-    await updates.replay([event], lambda: ())
+    await updates.replay(stream([event]), nothing)
     shown = [update["content"] for update in listener.told]
     assert shown == [[{"type": "terminal", "terminalId": "t"}], [text_content("```\na\n```")]]
     assert updates._is_replay is False

@@ -12,6 +12,7 @@ from acp_agent.store.events import Event
 from acp_agent.tools.call import CommandLine, output_content, text_content
 from acp_agent.updates.v2 import SessionUpdatesV2
 from acp_protocol.jsonrpc import Json
+from tests.agent.client import nothing, stream
 
 COMMAND = CommandLine("make all", "/work")
 
@@ -90,7 +91,7 @@ async def test_what_is_told_again_is_told_whole() -> None:
     updates = SessionUpdatesV2(screen, "s")
     told: list[Event] = [events.tool("c", ran("ab")), events.tool("c", ran("abc"))]
     await updates.update_call("c", ran("abc"))
-    await updates.replay(told, lambda: ())
+    await updates.replay(stream(told), nothing)
     assert screen.output == {"c_terminal": b"abc"}
     assert screen.told[2]["command"] == "make all"
 

@@ -17,8 +17,9 @@ import os
 import secrets
 import socket
 import tempfile
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeAlias
 
@@ -48,7 +49,9 @@ ACCEPT_RETRY_S: Final = 0.1
 HEAD_BYTES: Final = 16 * 1024
 MIN_TOKEN_CHARS: Final = 16
 _TOKEN_BYTES: Final = 32
-Responder: TypeAlias = Callable[[h11.Request], tuple[int, Json]]
+Endpoint: TypeAlias = Callable[[], Awaitable[Json]]
+"""Returns the body of a response."""
+Responder: TypeAlias = Callable[[h11.Request], Awaitable[tuple[int, Json]]]
 """Returns the status and the body of a response."""
 
 
@@ -68,11 +71,11 @@ class Agent(Protocol):
     def sessions(self) -> SessionManager | None: ...
 
 
-def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
+def admin_endpoints(agent: Agent) -> dict[str, Endpoint]:
     """Return what makes the body of each endpoint, by its path."""
     settings = agent.services.settings
 
-    def status() -> Json:
+    async def status() -> Json:
         suspended = len(agent.sessions.suspended) if agent.sessions else 0
         active = len(agent.sessions.awake) if agent.sessions else 0
         return {
@@ -90,22 +93,26 @@ def admin_endpoints(agent: Agent) -> dict[str, Callable[[], Json]]:
             },
         }
 
-    def sessions() -> Json:
+    async def sessions() -> Json:
         if agent.sessions is None:
             return {"sessions": []}
         found = [
-            _session(each.log.current(), each.suspended(), is_running=each.is_busy)
-            for each in agent.sessions.awake.values()
+            _session(await each.log.current(), each.suspended(), is_running=each.is_busy)
+            for each in list(agent.sessions.awake.values())
         ]
-        for id_, suspended in agent.sessions.suspended.items():
-            if (record := agent.services.store.get(id_)) is not None:
+        store = agent.services.store
+        for id_, suspended in list(agent.sessions.suspended.items()):
+            if (record := await store.run(partial(store.get, id_))) is not None:
                 found.append(_session(record, suspended, is_suspended=True))
         return {"sessions": found}
+
+    async def card() -> Json:
+        return agent_json(settings, agent.services.mcp)
 
     return {
         f"{PREFIX}/status": status,
         f"{PREFIX}/sessions": sessions,
-        f"{PREFIX}/agent.json": lambda: agent_json(settings, agent.services.mcp),
+        f"{PREFIX}/agent.json": card,
     }
 
 
@@ -129,12 +136,10 @@ def _session(
     }
 
 
-def responder(
-    endpoints: Mapping[str, Callable[[], Json]], hosts: frozenset[str], token: str
-) -> Responder:
+def responder(endpoints: Mapping[str, Endpoint], hosts: frozenset[str], token: str) -> Responder:
     """Return what responds to requests to one of `hosts`, from no other origin, with the token."""
 
-    def respond(request: h11.Request) -> tuple[int, Json]:
+    async def respond(request: h11.Request) -> tuple[int, Json]:
         def values(name: bytes) -> list[bytes]:
             return [value for each, value in request.headers if each == name]
 
@@ -152,7 +157,7 @@ def responder(
         if request.method not in {b"GET", b"HEAD"}:
             return 405, {"error": "Only GET is possible."}
         try:
-            return 200, endpoint()
+            return 200, await endpoint()
         except Exception:
             # The status of the agent must not end it.
             logger.exception("a status request failed")
@@ -295,7 +300,7 @@ async def _respond_to(stream: ByteStream, respond: Responder) -> None:
             connection.receive_data(await stream.receive())
         assert isinstance(event, h11.Request)
         is_head = event.method == b"HEAD"
-        status, body = respond(event)
+        status, body = await respond(event)
     except h11.RemoteProtocolError as error:
         status, body = error.error_status_hint, {"error": "This is no valid request."}
     # Titles come from users; ASCII keeps terminals from obeying them.

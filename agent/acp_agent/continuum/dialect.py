@@ -60,8 +60,8 @@ class ContinuumDialect(ClientDialect):
             return services
         return replace(services, permissions=router_policy(services.permissions))
 
-    def loaded(self, session: Session) -> dict[str, Json]:
-        record = session.log.current()
+    async def loaded(self, session: Session) -> dict[str, Json]:
+        record = await session.log.current()
         fields = {
             "createdAt": record.created,
             "updatedAt": record.updated,

@@ -18,7 +18,7 @@ from acp_agent.door.serving import CLIENT_DIALECTS, in_dialect, running_agent
 from acp_agent.services import AgentServices, build_services
 from acp_agent.settings.keys import HttpSettings
 from acp_agent.settings.providers import SettingsError
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import error_text

@@ -21,7 +21,7 @@ from acp_agent.handlers.v1 import HandlersV1
 from acp_agent.handlers.v2 import HandlersV2
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.spellings import BATCHES
@@ -101,6 +101,11 @@ class AgentServer:
         """Cancel every running turn; their prompts end with `cancelled`."""
         if self._handlers is not None:
             self._handlers.cancel_all()
+
+    async def release_sessions(self) -> None:
+        """Let other connections open the sessions of this one, whose turns have ended."""
+        if self._handlers is not None:
+            await self._handlers.sessions.release_all()
 
     async def suspend_idle(self) -> None:
         """Suspend sessions that have been idle for too long; runs until cancelled."""

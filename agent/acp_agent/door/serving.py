@@ -22,7 +22,7 @@ from acp_agent.openoxide import OpenOxideDialect
 from acp_agent.services import build_services
 from acp_agent.settings.keys import Settings
 from acp_agent.settings.providers import SettingsError
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.spellings import BATCHES
@@ -136,15 +136,19 @@ async def running_agent(
         server.spoken_dialect = lambda: transport.dialect
     server.connection = Connection(transport, server, allow_batches=dialect == BATCHES)
     server.connection.on_violation = _batch_reporter(dialect)
-    async with BackgroundTasks() as server.tasks, server.connection as connection:
-        server.tasks.start_soon(server.suspend_idle)
-        try:
-            yield connection
-        finally:
-            # Also when cancelled: turns have programs and sessions of their own to close.
-            with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
-                server.cancel_all()
-                await connection.wait_settled()
+    try:
+        async with BackgroundTasks() as server.tasks, server.connection as connection:
+            server.tasks.start_soon(server.suspend_idle)
+            try:
+                yield connection
+            finally:
+                # Also when cancelled: turns have programs and sessions of their own to close.
+                with anyio.move_on_after(CLOSE_TIMEOUT_S, shield=True):
+                    server.cancel_all()
+                    await connection.wait_settled()
+    finally:
+        # Another connection can open them now.
+        await server.release_sessions()
 
 
 def _batch_reporter(dialect: str | None) -> Callable[[ProtocolViolation], None]:

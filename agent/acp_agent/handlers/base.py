@@ -12,10 +12,10 @@ import os.path
 from abc import ABC, abstractmethod
 from collections.abc import (
     AsyncGenerator,
+    AsyncIterable,
     Awaitable,
     Callable,
     Collection,
-    Iterable,
     Mapping,
     Sequence,
 )
@@ -97,7 +97,7 @@ class Handlers(ABC):
         self.mcp_client = McpClient(client, tasks, services.mcp.limits)
         settings = services.settings
         self.is_unstable = settings.protocol.unstable
-        self.sessions = SessionManager(settings.sessions.max_concurrent, services.store.locks)
+        self.sessions = SessionManager(settings.sessions.max_concurrent, services.store)
         self.auth = AuthHandlers(services, client, self.version, dialect)
         self.elicitation_modes: Collection[ElicitationMode] = ()
         """The modes of elicitation that the client supports."""
@@ -237,15 +237,16 @@ class Handlers(ABC):
 
     async def _fork_session(self, params: Params) -> Json:
         self.auth.require_login()
-        params = self._with_cwd(params)
+        params = await self._with_cwd(params)
         setup = await self._setup(params)
         source_id: str = params["sessionId"]
-        self.record_of(source_id)
+        await self.record_of(source_id)
         session_id = self.services.new_id()
         cwd, *others = map(str, setup.directories)
 
         def copy() -> SessionRecord:
-            return self.store.copy(self.record_of(source_id).number, session_id, cwd, others)
+            source = self._read_record(source_id)
+            return self.store.copy(source.number, session_id, cwd, others)
 
         return self._opened(await self._open(session_id, setup, copy), is_new=False)
 
@@ -259,43 +260,44 @@ class Handlers(ABC):
 
         Its additional directories and servers are those of `params`.
         """
-        params = self._with_cwd(params)
+        params = await self._with_cwd(params)
         session_id: str = params["sessionId"]
         await self.sessions.wait_settled(session_id)
         with self.sessions.change(session_id):
             setup = await self._setup(params)
-        record = self.record_of(session_id)
-        if str(setup.directories[0]) != record.cwd:
-            raise invalid_params("cwd is not the session's")
+            record = await self.record_of(session_id)
+            if str(setup.directories[0]) != record.cwd:
+                raise invalid_params("cwd is not the session's")
+            was_closed = not self.sessions.is_open(session_id)
+            if was_closed and not await self.store.take(record.number):
+                raise open_elsewhere(session_id)
         names = [str(each) for each in setup.directories[1:]]
 
         def update() -> SessionRecord:
             self.store.change(record.number, directories=names)
-            return record
+            # Another process may have had it open until it was locked.
+            return self._read_record(session_id)
 
         if (session := self.sessions.awake.get(session_id)) is not None:
             with self.sessions.in_use(session), session.tasks.running():
                 await self._change_servers(session, setup)
-                await self.store.retry(update)
+                await self.store.run(update)
                 session.move(self.workspace_for(session_id, setup.directories), setup)
                 return session
-        was_closed = session_id not in self.sessions.suspended
-        if was_closed and not self.store.take(record.number):
-            raise open_elsewhere(session_id)
         try:
             session = await self._open(session_id, setup, update)
         except BaseException:
             if session_id not in self.sessions.suspended:
-                self.store.locks.release(record.number)
+                await self.store.release(record.number)
             raise
         session.is_unannounced = was_closed
         return session
 
-    def _with_cwd(self, params: Params) -> Params:
+    async def _with_cwd(self, params: Params) -> Params:
         """Return `params` with the session's own `cwd` if the client has sent none."""
         if not has_placed_cwd(params):
             return params
-        return {**params, "cwd": self.record_of(params["sessionId"]).cwd}
+        return {**params, "cwd": (await self.record_of(params["sessionId"])).cwd}
 
     async def _set_config_option(self, params: Params) -> Json:
         async with self.using(params) as session:
@@ -307,7 +309,10 @@ class Handlers(ABC):
             return {"configOptions": session.settings()["configOptions"]}
 
     async def replay(
-        self, session: Session, events: Iterable[Event], then: Callable[[], RenderedUpdates]
+        self,
+        session: Session,
+        events: AsyncIterable[Event] | None,
+        then: Callable[[], Awaitable[RenderedUpdates]],
     ) -> None:
         """Replay the events of a session, and send the updates of `then`.
 
@@ -377,19 +382,22 @@ class Handlers(ABC):
         await self.sessions.wait_settled(session_id)
         if (session := self.sessions.awake.get(session_id)) is not None:
             return session
-        record = self.record_of(session_id)
         if (suspended := self.sessions.suspended.get(session_id)) is None:
-            raise self.not_open(session_id)
-        return await self._open(session_id, suspended.setup, lambda: record)
+            raise await self.not_open(session_id)
+        record = partial(self._read_record, session_id)
+        return await self._open(session_id, suspended.setup, record)
 
-    def not_open(self, session_id: str) -> RequestFailedError:
+    async def not_open(self, session_id: str) -> RequestFailedError:
         """Return the error for a request that needs an open session."""
-        if self.store.locks.is_taken(self.record_of(session_id).number):
+        if await self.store.is_taken((await self.record_of(session_id)).number):
             return open_elsewhere(session_id)
         return session_not_found(session_id, "The session is not open; it can be opened again")
 
-    def record_of(self, session_id: str) -> SessionRecord:
+    async def record_of(self, session_id: str) -> SessionRecord:
         """Return the record of a session, open or not."""
+        return await self.store.run(partial(self._read_record, session_id))
+
+    def _read_record(self, session_id: str) -> SessionRecord:
         record = self.store.get(session_id)
         if record is None:
             raise session_not_found(session_id, "There is no such session")
@@ -420,10 +428,10 @@ class Handlers(ABC):
             with self.sessions.starting(session_id):
                 await servers.open(setup.servers, self.mcp_client, setup.directories)
             try:
-                log = SessionLog(self.store, await self.store.retry(record))
+                log = SessionLog(self.store, await self.store.run(record))
                 session = Session(
                     log,
-                    restore(log),
+                    await self.store.run(partial(restore, log)),
                     services=self.services,
                     client=self.client,
                     workspace=self.workspace_for(session_id, setup.directories),
@@ -466,7 +474,7 @@ class Handlers(ABC):
             if query is None:
                 raise invalid_params("cursor: it was not given for this list")
         size = self.page_size
-        records = await self.store.retry(partial(self.store.page, query, size + 1))
+        records = await self.store.run(partial(self.store.page, query, size + 1))
         page = records[:size]
         result: dict[str, Json] = {"sessions": [self._list_entry(record) for record in page]}
         if len(records) > len(page):
@@ -492,27 +500,27 @@ class Handlers(ABC):
         session_id: str = params["sessionId"]
         await self.sessions.close(session_id)
         # Deleting a session that is not there succeeds.
-        if (record := self.store.get(session_id)) is not None:
+        if (record := await self.store.run(partial(self.store.get, session_id))) is not None:
             await self._change_closed(record, partial(self.store.delete, record.number))
         return {}
 
     async def _archive(self, params: Params) -> Json:
         session_id: str = params["sessionId"]
-        self.record_of(session_id)
+        await self.record_of(session_id)
         await self.sessions.close(session_id)
-        record = self.record_of(session_id)
+        record = await self.record_of(session_id)
         archive = partial(self.store.change, record.number, is_archived=1)
         await self._change_closed(record, archive)
         return {}
 
     async def _unarchive(self, params: Params) -> Json:
-        record = self.record_of(params["sessionId"])
-        await self.store.retry(partial(self.store.change, record.number, is_archived=0))
+        record = await self.record_of(params["sessionId"])
+        await self.store.run(partial(self.store.change, record.number, is_archived=0))
         return {}
 
     async def _status(self, params: Params) -> Json:
-        record = self.record_of(params["sessionId"])
-        if not self.store.locks.is_taken(record.number):
+        record = await self.record_of(params["sessionId"])
+        if not await self.store.is_taken(record.number):
             return {"status": "saved"}
         result: dict[str, Json] = {"status": "open"}
         is_suspended = record.id in self.sessions.suspended
@@ -526,29 +534,30 @@ class Handlers(ABC):
         return result
 
     async def _set_title(self, params: Params) -> Json:
-        record = self.record_of(params["sessionId"])
+        record = await self.record_of(params["sessionId"])
         words = " ".join(params["title"].split())
         title = escape_controls(words)[:MAX_TITLE_LENGTH].strip()
         if not title:
             raise invalid_params("title is empty")
-        await self.store.retry(partial(self.store.change, record.number, title=title, is_named=1))
+        await self.store.run(partial(self.store.change, record.number, title=title, is_named=1))
         if (session := self.sessions.awake.get(record.id)) is not None:
             await session.send_title()
         elif record.id in self.sessions.suspended:
             # It need not wake for this.
             updates = SessionUpdates(self.client, record.id)
-            await updates.send(INFO, session_info(self.record_of(record.id)))
+            await updates.send(INFO, session_info(await self.record_of(record.id)))
         return {"title": title}
 
     async def _change_closed(self, record: SessionRecord, work: Callable[[], None]) -> None:
         """Run `work` on a session that is not open, and is not opened meanwhile."""
-        if not self.store.take(record.number):
-            raise open_elsewhere(record.id)
-        try:
-            with self.sessions.change(record.id):
-                await self.store.retry(work)
-        finally:
-            self.store.locks.release(record.number)
+        await self.sessions.wait_settled(record.id)
+        with self.sessions.change(record.id):
+            if not await self.store.take(record.number):
+                raise open_elsewhere(record.id)
+            try:
+                await self.store.run(work)
+            finally:
+                await self.store.release(record.number)
 
 
 def _normal(cwd: str) -> str:

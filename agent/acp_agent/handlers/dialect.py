@@ -44,7 +44,7 @@ class ClientDialect:
         """Return the services for a client that uses the dialect."""
         return services
 
-    def loaded(self, session: Session) -> dict[str, Json]:
+    async def loaded(self, session: Session) -> dict[str, Json]:
         """Return what is added to the result of loading a session."""
         return {}
 

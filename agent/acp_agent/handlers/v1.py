@@ -114,7 +114,7 @@ class HandlersV1(Handlers):
         await self.replay(session, session.log.replayable(), session.context_updates)
         result = session.settings()
         if self.dialect.fields(params):
-            result |= self.dialect.loaded(session)
+            result |= await self.dialect.loaded(session)
         return self.respond_then(session, result, session.announce)
 
     async def _resume_session(self, params: Params) -> Json:
@@ -123,7 +123,7 @@ class HandlersV1(Handlers):
 
     async def _close_session(self, params: Params) -> Json:
         if not await self.sessions.close(params["sessionId"]):
-            raise self.not_open(params["sessionId"])
+            raise await self.not_open(params["sessionId"])
         return {}
 
     async def _set_mode(self, params: Params) -> Json:

@@ -22,7 +22,7 @@ from acp_agent.handlers.params import (
     prompt_blocks,
 )
 from acp_agent.sessions.session import Session
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import RenderedUpdates, new_message_id
@@ -98,11 +98,11 @@ class HandlersV2(Handlers):
         if start is not None and start.get("type") != "start":
             raise invalid_params(f"replayFrom.type: {start.get('type')!r} is not supported")
         session = await self.reopen(params)
-        events = session.log.replayable() if start is not None else ()
+        events = session.log.replayable() if start is not None else None
 
-        def then() -> RenderedUpdates:
-            yield from session.context_updates() if start is not None else ()
-            yield "state_update", self.state(session)
+        async def then() -> RenderedUpdates:
+            context = await session.context_updates() if start is not None else []
+            return [*context, ("state_update", self.state(session))]
 
         await self.replay(session, events, then)
         return self.respond_then(session, self.result_for(session), session.warn)
@@ -113,23 +113,23 @@ class HandlersV2(Handlers):
         return {}
 
     async def _cancel_call(self, params: Params) -> Json:
-        if not self._end_call(params, params["toolCallId"]):
+        if not await self._end_call(params, params["toolCallId"]):
             raise invalid_params("toolCallId: no such tool call runs")
         return {}
 
     async def _cancel_terminal(self, params: Params) -> Json:
         """Cancel the tool call that runs in a terminal."""
-        if not self._end_call(params, call_of(params["terminalId"])):
+        if not await self._end_call(params, call_of(params["terminalId"])):
             raise invalid_params("terminalId: nothing runs in such a terminal")
         return {}
 
-    def _end_call(self, params: Params, call_id: str) -> bool:
+    async def _end_call(self, params: Params, call_id: str) -> bool:
         """Cancel one tool call; return whether it was running."""
         session_id = params["sessionId"]
         if (session := self.sessions.awake.get(session_id)) is not None:
             return session.end_call(call_id)
         if session_id not in self.sessions.suspended:
-            raise self.not_open(session_id)
+            raise await self.not_open(session_id)
         return False
 
     async def _prompt(self, params: Params) -> Json:

@@ -358,7 +358,7 @@ class ScriptServer(ScriptClient):
             sent, calls = list(session.sent), session.calls
             # Nothing is known to the client of what is replayed.
             session.calls = {}
-            await session.updates.replay((), lambda: ())
+            session.updates.forget()
             if session.saved is not None:
                 replay = Call(self, call.method, call.params, call.nth, call.random)
                 await session.saved(replay)

@@ -6,6 +6,7 @@ the longest is suspended; a request is refused only where a turn runs in each of
 
 from __future__ import annotations
 
+import logging
 from collections.abc import AsyncGenerator, Generator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from typing import Final
@@ -13,9 +14,12 @@ from typing import Final
 import anyio
 
 from acp_agent.sessions.session import CLOSED, Session, SuspendedSession, session_not_found
-from acp_agent.store.locks import SessionLocks
+from acp_agent.store.database import SessionStore
+from acp_agent.store.errors import StoreError
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
+
+logger = logging.getLogger(__name__)
 
 SLOT_TIMEOUT_S: Final = 30.0
 """How long a session waits for another one to become idle."""
@@ -29,11 +33,11 @@ class SessionManager:
     `limit` is how many may be awake at once.
     """
 
-    def __init__(self, limit: int, locks: SessionLocks) -> None:
+    def __init__(self, limit: int, store: SessionStore) -> None:
         self.slot_timeout_s = SLOT_TIMEOUT_S
         self.max_suspended = MAX_SUSPENDED
         self._limit = limit
-        self._locks = locks
+        self._store = store
         self.awake: dict[str, Session] = {}
         """By id."""
         self.suspended: dict[str, SuspendedSession] = {}
@@ -50,6 +54,10 @@ class SessionManager:
         """Whether the client has disconnected."""
         self._idle_again = anyio.Event()
         """Set, and replaced, when a session may have become idle or was closed."""
+
+    def is_open(self, session_id: str) -> bool:
+        """Return whether this connection has a session open, awake or suspended."""
+        return session_id in self.awake or session_id in self.suspended
 
     def can_suspend(self, session: Session) -> bool:
         """Return whether a session is idle and everything of it is stored."""
@@ -164,10 +172,12 @@ class SessionManager:
             await session.finish()
         surplus = max(0, len(self.suspended) - self.max_suspended)
         for session_id in [each for each in self.suspended if each not in self._changing][:surplus]:
-            self._close_suspended(session_id)
+            if session_id not in self._changing:
+                await self._close_suspended(session_id)
 
-    def _close_suspended(self, session_id: str) -> None:
-        self._locks.release(self.suspended.pop(session_id).number)
+    async def _close_suspended(self, session_id: str) -> None:
+        with self.change(session_id):
+            await self._store.release(self.suspended.pop(session_id).number)
 
     async def close_session(self, session: Session) -> None:
         """Close a session, which stays in the store and can be opened again.
@@ -182,7 +192,7 @@ class SessionManager:
                 self.cancel_waiting(session.id)
                 await session.finish()
             finally:
-                self._locks.release(session.log.record.number)
+                await self._store.release(session.log.record.number)
 
     async def close(self, session_id: str) -> bool:
         """Close a session, and cancel the prompts that wait; return False if it is not open.
@@ -200,9 +210,23 @@ class SessionManager:
             await self.close_session(session)
             return True
         if session_id in self.suspended:
-            self._close_suspended(session_id)
+            await self._close_suspended(session_id)
             return True
         return was_starting
+
+    async def release_all(self) -> None:
+        """Store what is not stored yet, and unlock all sessions, in which nothing runs any more."""
+        with anyio.CancelScope(shield=True):
+            for session in self.awake.values():
+                try:
+                    await session.log.flush(0.0)
+                except StoreError as problem:
+                    logger.error("the last messages are not stored: %s", problem)  # noqa: TRY400
+                await self._store.release(session.log.record.number)
+            for suspended in self.suspended.values():
+                await self._store.release(suspended.number)
+        self.awake.clear()
+        self.suspended.clear()
 
     async def _wait_for_slot(self) -> None:
         """Return when one more session may be awake; suspend those that are idle the longest."""

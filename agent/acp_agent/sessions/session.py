@@ -40,8 +40,9 @@ from acp_agent.permissions.policy import PermissionPolicy
 from acp_agent.services import AgentServices
 from acp_agent.sessions.restore import RestoredSession
 from acp_agent.settings.keys import PolicyId
-from acp_agent.store.database import SessionRecord, StoreError
+from acp_agent.store.database import SessionRecord
 from acp_agent.store.entries import read_usage, write_usage
+from acp_agent.store.errors import StoreError
 from acp_agent.store.log import History, SessionLog
 from acp_agent.tools.registry import elicitation_tools
 from acp_agent.turn.context import ContextWindow, TurnContext, model_history
@@ -344,7 +345,7 @@ class Session:
     async def send_context(self) -> None:
         """Send the state beside the conversation: title, usage, commands."""
         try:
-            pending_updates = self.context_updates()
+            pending_updates = await self.context_updates()
         except StoreError as problem:
             # The response has been sent, so the error goes to the log.
             logger.error("%s", problem)  # noqa: TRY400 - the message is enough
@@ -353,9 +354,9 @@ class Session:
             await self.updates.send(update, members)
         await self.announce()
 
-    def context_updates(self) -> list[tuple[str, Mapping[str, Json]]]:
+    async def context_updates(self) -> list[tuple[str, Mapping[str, Json]]]:
         """Return the updates of the state beside the conversation."""
-        record = self.log.current()
+        record = await self.log.current()
         updates: list[tuple[str, Mapping[str, Json]]] = [(INFO, session_info(record))]
         if record.usage is not None:
             updates.append((USAGE_UPDATE, record.usage))
@@ -437,14 +438,14 @@ class Session:
 
     async def send_title(self) -> None:
         """Notify the client of the new title."""
-        await self.updates.send(INFO, session_info(self.log.current()))
+        await self.updates.send(INFO, session_info(await self.log.current()))
 
     async def _touch(self, text: str) -> None:
         """Store and send the time of use, and the title that the first prompt gives."""
         info = {"updatedAt": self.log.touch()}
         words = " ".join(text.split())
         title = words[: TITLE_LENGTH - 1] + "…" if len(words) > TITLE_LENGTH else words
-        if title and self.log.suggest_title(title):
+        if title and await self.log.suggest_title(title):
             info["title"] = title
         await self.log.flush()
         await self.updates.send(INFO, info)

@@ -160,8 +160,9 @@ class SessionSettings(Section):
     """Seconds; None: never."""
     storage: Storage = setting(
         None,
-        "the directory to keep sessions in; memory: until the process ends",
-        "--sessions DIR",
+        "where to keep sessions: a directory, or a PostgreSQL database that several processes "
+        "share; memory: until the process ends",
+        "--sessions DIR|URL",
     )
     """None: in memory."""
 

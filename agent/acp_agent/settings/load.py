@@ -6,7 +6,7 @@ The model is one piece: another name in the environment or a flag gets the optio
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final, cast
@@ -25,7 +25,7 @@ from acp_agent.settings.keys import (
 from acp_agent.settings.model import DEMO, ModelSettings, full_name
 from acp_agent.settings.providers import PROVIDERS
 from acp_agent.settings.rules import RuleTable
-from acp_agent.settings.types import InvalidSettingError, Section, Text
+from acp_agent.settings.types import DatabaseUrl, InvalidSettingError, Section, Text
 from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.state import AGENT_HOME, AGENT_PREFIX
 from acp_protocol.jsonrpc import Json
@@ -45,6 +45,10 @@ OTHERS: Final = "model.others"
 """A list of tables, each with the keys of `model`."""
 SECRETS: Final = {"api_key": "api_key_env", "key": "api_key_env", "token": "token_env"}
 """Keys that would hold a secret, and those that name its variable."""
+_ELSEWHERE: Final = (
+    "do not put the password of a database here: set ACP_AGENT_SESSIONS_STORAGE to the whole URL, "
+    "or PGPASSWORD, or use ~/.pgpass"
+)
 _NAME: Final = "model.name"
 _SERVICE: Final = "model.service"
 _OF_PROVIDER: Final = ("model.base_url", "model.api_key_env")
@@ -142,8 +146,9 @@ def load_settings(
     notes += unknown_variables(environment)
     if problems:
         raise InvalidFileError(*problems)
-    values, others = _with_full_name(values, problems), _with_full_names(others, problems)
     from_flags = {key: LoadedValue(value, keys[key].flag or key) for key, value in flags.items()}
+    problems += _passwords((*values.values(), *from_flags.values()))
+    values, others = _with_full_name(values, problems), _with_full_names(others, problems)
     for layer in (from_environment, from_flags):
         values, others = _merged(values, others, layer, problems)
     if problems:
@@ -151,6 +156,12 @@ def load_settings(
     of_user = {path: values[path] for path in _OF_USER if path in values}
     path = config.source.path if config is not None else None
     return LoadedSettings(path, values, tuple(of_user | other for other in others), tuple(notes))
+
+
+def _passwords(values: Iterable[LoadedValue]) -> list[str]:
+    """Return a sentence for each URL with a password, where other users may read it."""
+    urls = [each for each in values if isinstance(each.value, DatabaseUrl)]
+    return [f"{url.origin}: {_ELSEWHERE}" for url in urls if url.value.has_password]
 
 
 def unknown_variables(environment: Mapping[str, str]) -> list[str]:

@@ -10,7 +10,7 @@ import argparse
 import ipaddress
 import re
 from collections.abc import Callable, Collection
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, TypeGuard, get_args
 from urllib.parse import urlsplit
@@ -25,6 +25,10 @@ from acp_protocol.schema.words import ToolKind
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"
 MEMORY: Final = "memory"
+HIDDEN: Final = "***"
+"""Stands for a password."""
+_USER_PASSWORD: Final = re.compile(r"(://[^:@/?]*:).*@")
+_PASSWORD_PARAMETER: Final = re.compile(r"([?&](?:ssl)?password=)[^&]*")
 UNIX: Final = "unix:"
 """Prefix of the address of a Unix domain socket."""
 MIN_DURATION_S: Final = 0.001
@@ -146,8 +150,33 @@ def _path(raw: object, info: ValidationInfo) -> Path:
         raise ValueError from None
 
 
-def _storage(raw: object, info: ValidationInfo) -> Path | None:
-    return None if raw is None or raw == MEMORY else _path(raw, info)
+@dataclass(frozen=True, slots=True)
+class DatabaseUrl:
+    """The URL of a PostgreSQL database; it may hold a password, which `str` leaves out."""
+
+    url: str = field(repr=False)
+
+    def __str__(self) -> str:
+        hidden = _USER_PASSWORD.sub(rf"\1{HIDDEN}@", self.url)
+        return _PASSWORD_PARAMETER.sub(rf"\1{HIDDEN}", hidden)
+
+    @property
+    def has_password(self) -> bool:
+        """Whether the URL itself holds a password."""
+        return str(self) != self.url
+
+
+def _storage(raw: object, info: ValidationInfo) -> Path | DatabaseUrl | None:
+    if raw is None or raw == MEMORY:
+        return None
+    if isinstance(raw, DatabaseUrl):
+        return raw
+    if isinstance(raw, str) and (url := re.match(r"([A-Za-z][A-Za-z0-9+.-]*)://", raw)):
+        parts = urlsplit(raw)
+        if url[1] not in {"postgresql", "postgres"} or not raw.isprintable() or parts.fragment:
+            raise ValueError
+        return DatabaseUrl(raw)
+    return _path(raw, info)
 
 
 def _check_url(url: str) -> str:
@@ -226,9 +255,13 @@ PathText = Annotated[
     Path, PlainValidator(_path), Written("the path of a file or a directory", dump=str)
 ]
 Storage = Annotated[
-    Path | None,
+    Path | DatabaseUrl | None,
     PlainValidator(_storage),
-    Written(f"{MEMORY}, or the path of a directory", dump=str, none=MEMORY),
+    Written(
+        f"{MEMORY}, the path of a directory, or postgresql://USER@HOST/DATABASE",
+        dump=str,
+        none=MEMORY,
+    ),
 ]
 Variable = Annotated[
     str,

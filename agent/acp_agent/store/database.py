@@ -1,9 +1,8 @@
-"""Stores sessions: in memory, or in an SQLite database in a directory.
+"""Stores sessions: in memory, in a directory, or in a PostgreSQL database.
 
-What was stored is there for the next process that opens the directory, even if this one is killed
-right after it. Several processes may have one directory open; a session is written by the one that
-holds its lock. A write while another process is writing raises a `BusyError` at once, see
-`retry_busy`.
+What was stored is there for the next process that opens the store, even if this one is killed
+right after it. Several processes may have one store open; a session is written by the one that
+holds its lock. A write while another process is writing raises a `BusyError`, see `run`.
 """
 
 from __future__ import annotations
@@ -11,35 +10,38 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import os
-import sqlite3
-import stat
 import weakref
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
 import anyio
 
-from acp_agent.store.locks import SessionLocks
-from acp_protocol.errors import AcpError
+from acp_agent.settings.types import DatabaseUrl
+from acp_agent.store.driver import Driver
+from acp_agent.store.errors import DAMAGED, BusyError, StoreError
+from acp_agent.store.schema import MIGRATIONS, Migrations, prepare
+from acp_agent.store.sqlite import SqliteDriver
+from acp_agent.store.worker import Worker
 from acp_protocol.jsonrpc import Json
 
 logger = logging.getLogger(__name__)
 
-FILE: Final = "sessions.sqlite3"
 EVENTS_PER_READ: Final = 500
 MEMORY_LIMIT: Final = 1000
 """Sessions kept in memory; the oldest closed ones are deleted to make room."""
 BUSY_TIMEOUT_S: Final = 5.0
-"""How long a process waits for another one that is writing."""
+"""How long a request waits for another process that is writing."""
+RECONNECT_TIMEOUT_S: Final = 15.0
+"""How long a request waits for a database server that does not answer, such as for its restart."""
+MAX_STATEMENT_S: Final = 12.0
+"""A statement of a server that takes longer is broken off: the server does not answer."""
 RETRY_INTERVAL_S: Final = 0.01
-APPLICATION: Final = 0x41435053
-"""The application id of our databases."""
+TAKE_TIMEOUT_S: Final = 1.0
+"""How long a server may take to notice that the process that had a session was killed."""
 COLUMNS: Final = (
     "number",
     "id",
@@ -55,84 +57,8 @@ COLUMNS: Final = (
     "spent",
 )
 _SELECT: Final = f"SELECT {', '.join(COLUMNS)} FROM session"  # noqa: S608 - own columns
-_MESSAGES: Final = {
-    sqlite3.SQLITE_BUSY: "another process keeps the store busy; try again",
-    sqlite3.SQLITE_LOCKED: "another process keeps the store busy; try again",
-    sqlite3.SQLITE_FULL: "there is no room left on the disk",
-    sqlite3.SQLITE_READONLY: "the store may not be written",
-    sqlite3.SQLITE_PERM: "the store may not be read",
-    sqlite3.SQLITE_CANTOPEN: "the store cannot be opened",
-    sqlite3.SQLITE_IOERR: "the disk does not read or write it",
-    sqlite3.SQLITE_CORRUPT: "the store is damaged; move it away, or take a copy of it back",
-    sqlite3.SQLITE_NOTADB: "the store is damaged, or no store; move it away",
-}
-DAMAGED: Final = _MESSAGES[sqlite3.SQLITE_CORRUPT]
-Migrations: TypeAlias = tuple[tuple[str, ...], ...]
-MIGRATIONS: Final[Migrations] = (
-    (
-        "CREATE TABLE migration (format INTEGER PRIMARY KEY, applied TEXT NOT NULL)",
-        """CREATE TABLE session (
-            number INTEGER PRIMARY KEY AUTOINCREMENT,
-            id TEXT NOT NULL UNIQUE,
-            cwd TEXT NOT NULL,
-            directories TEXT NOT NULL DEFAULT '[]',
-            title TEXT,
-            is_named INTEGER NOT NULL DEFAULT 0,
-            is_archived INTEGER NOT NULL DEFAULT 0,
-            updated TEXT NOT NULL,
-            settings TEXT NOT NULL DEFAULT '{}',
-            usage TEXT,
-            spent TEXT
-        )""",
-        "CREATE INDEX session_updated ON session (updated, number)",
-        """CREATE TABLE event (
-            place INTEGER PRIMARY KEY AUTOINCREMENT,
-            session INTEGER NOT NULL REFERENCES session (number) ON DELETE CASCADE,
-            body TEXT NOT NULL
-        )""",
-        "CREATE INDEX event_session ON event (session, place)",
-    ),
-    (
-        "ALTER TABLE session ADD COLUMN created TEXT NOT NULL DEFAULT ''",
-        # The time of creation is not known; it is not later than the last use.
-        "UPDATE session SET created = updated",
-    ),
-    # Entries may refer to texts of rows before them, which earlier versions do not read.
-    (),
-)
-"""The statements that make format 1, then 2, and so on."""
 Archived: TypeAlias = Literal["exclude", "include", "only"]
 Result = TypeVar("Result")
-
-
-class StoreError(AcpError):
-    """A store cannot be used; the message is a sentence for the user and names no path."""
-
-
-class BusyError(StoreError):
-    """Another process is writing in the store; trying again may help."""
-
-
-def error_for(problem: sqlite3.Error) -> StoreError:
-    """Return what `problem` means to the user, without the text of the library."""
-    # The low byte is the kind. Text that is no UTF-8 has no code.
-    code = getattr(problem, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    is_busy = code in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-    return (BusyError if is_busy else StoreError)(_MESSAGES.get(code, DAMAGED))
-
-
-@contextmanager
-def _store_errors() -> Generator[None]:
-    """Turn the exceptions of the library and the system into a StoreError."""
-    try:
-        yield
-    except sqlite3.Error as problem:
-        raise error_for(problem) from problem
-    except UnicodeError as problem:
-        # The library raises it for a damaged name, too.
-        raise StoreError(DAMAGED) from problem
-    except OSError as problem:
-        raise StoreError("the directory cannot be used: " + (problem.strerror or "")) from problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +99,7 @@ def read_record(row: tuple[Any, ...]) -> SessionRecord:
     Raises:
         StoreError: another column is invalid.
     """
-    values: dict[str, Any] = dict(zip(COLUMNS, map(_from_column, row), strict=True))
+    values: dict[str, Any] = dict(zip(COLUMNS, row, strict=True))
     texts = [values[name] for name in ("id", "cwd", "created", "updated")]
     if not all(isinstance(text, str) for text in texts):
         raise StoreError(DAMAGED)
@@ -193,22 +119,8 @@ def read_record(row: tuple[Any, ...]) -> SessionRecord:
 
 
 def to_column(value: object) -> object:
-    """Return a member of a record as it stands in a column."""
-    if isinstance(value, dict | list | tuple):
-        return json.dumps(value)
-    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        # The library cannot store a lone surrogate, which JSON may contain, in a text.
-        return value.encode(errors="surrogatepass")
-    return value
-
-
-def _from_column(value: Any) -> Any:
-    if not isinstance(value, bytes):
-        return value
-    try:
-        return value.decode(errors="surrogatepass")
-    except UnicodeError:
-        return None
+    """Return a field of a record as it is in a column."""
+    return json.dumps(value) if isinstance(value, dict | list | tuple) else value
 
 
 def read_json(text: object) -> Json:
@@ -243,39 +155,51 @@ class SessionQuery:
 
 
 class SessionStore:
-    """Sessions and their events."""
+    """Sessions and their events.
+
+    The methods that are not async use the database in the calling thread; in an event loop, call
+    them within `run`.
+    """
 
     def __init__(
         self,
-        directory: Path | None = None,
+        storage: Path | DatabaseUrl | None = None,
         migrations: Migrations = MIGRATIONS,
         *,
-        busy_timeout_s: float = BUSY_TIMEOUT_S,
+        busy_timeout_s: float | None = None,
         memory_limit: int = MEMORY_LIMIT,
         events_per_read: int = EVENTS_PER_READ,
+        max_statement_s: float = MAX_STATEMENT_S,
     ) -> None:
-        """Open the store in `directory`, which is made if it is missing; None: in memory.
+        """Open the store in a directory, which is made if it is missing; None: in memory.
 
         Raises:
             StoreError: it cannot be used.
         """
-        self.is_lasting = directory is not None
-        self.busy_timeout_s = busy_timeout_s
-        """How long `retry` waits for another process that is writing."""
+        self.is_lasting = storage is not None
+        is_remote = isinstance(storage, DatabaseUrl)
+        default = RECONNECT_TIMEOUT_S if is_remote else BUSY_TIMEOUT_S
+        self.busy_timeout_s = default if busy_timeout_s is None else busy_timeout_s
+        """How long `run` waits for another process that is writing, or for the database."""
+        self.take_timeout_s = TAKE_TIMEOUT_S if is_remote else 0.0
+        """How long `take` waits for the end of another process."""
         self._memory_limit = memory_limit
         self._events_per_read = events_per_read
-        with _store_errors():
-            self._database = _connect(directory)
-            weakref.finalize(self, self._database.close)
-            prepare(self._database, migrations)
-            # From now on `retry` waits, which lets other tasks run meanwhile.
-            self._database.execute("PRAGMA busy_timeout = 0")
-            self.locks = SessionLocks(_made(directory / "open") if directory is not None else None)
+        self._driver = _open(storage, migrations)
+        self._worker = (
+            None if self._driver.is_immediate else Worker(self._driver.interrupt, max_statement_s)
+        )
+        weakref.finalize(self, self._driver.close)
+        self.locks = self._driver.locks
 
-    async def retry(self, work: Callable[[], Result], max_wait_s: float | None = None) -> Result:
+    def errors(self) -> AbstractContextManager[None]:
+        """Turn exceptions of the database in the block into a StoreError."""
+        return self._driver.errors()
+
+    async def run(self, work: Callable[[], Result], max_wait_s: float | None = None) -> Result:
         """Return the result of `work`, which is tried again while the store is busy.
 
-        Where it is not busy, this does not yield to other tasks.
+        Unless the store is busy, or a server, this does not yield to other tasks.
 
         Raises:
             StoreError: it cannot be done; also where the store was busy for `max_wait_s`, by
@@ -285,233 +209,257 @@ class SessionStore:
         deadline = anyio.current_time() + wait
         while True:
             try:
-                return work()
+                return work() if self._worker is None else await self._worker.run(work)
             except BusyError:
                 if anyio.current_time() >= deadline:
                     raise
             await anyio.sleep(RETRY_INTERVAL_S)
 
-    @_store_errors()
+    def submit(self, work: Callable[[], object]) -> None:
+        """Do `work` before all other work, once and without waiting for a server."""
+
+        def attempt() -> None:
+            with suppress(StoreError):
+                work()
+
+        if self._worker is None:
+            attempt()
+        else:
+            self._worker.submit(attempt)
+
+    async def take(self, number: int) -> bool:
+        """Lock a session; return False if it is open already.
+
+        Raises:
+            StoreError: the store cannot be used.
+        """
+        deadline = anyio.current_time() + self.take_timeout_s
+
+        def attempt() -> bool:
+            with self._driver.errors():
+                return self.locks.take(number)
+
+        while True:
+            if await self.run(attempt):
+                return True
+            if anyio.current_time() >= deadline:
+                return False
+            await anyio.sleep(RETRY_INTERVAL_S)
+
+    async def is_taken(self, number: int) -> bool:
+        """Return whether any process has the session open."""
+
+        def attempt() -> bool:
+            with self._driver.errors():
+                return self.locks.is_taken(number)
+
+        return await self.run(attempt)
+
+    async def release(self, number: int) -> None:
+        """Unlock a session, even if the caller is cancelled meanwhile."""
+
+        def attempt() -> None:
+            with self._driver.errors():
+                self.locks.release(number)
+
+        with anyio.CancelScope(shield=True):
+            try:
+                await self.run(attempt, 0.0)
+            except StoreError as problem:
+                # The lock has ended with the connection to the database.
+                logger.debug("a session is not unlocked: %s", problem)
+
     def create(
         self, id_: str, cwd: str, directories: Sequence[str], settings: dict[str, str]
     ) -> SessionRecord:
         """Add a session, locked by this process."""
-        at = now()
-        values = map(to_column, (id_, cwd, list(directories), at, at, settings))
         statement = (
             "INSERT INTO session (id, cwd, directories, created, updated, settings)"
-            " VALUES (?, ?, ?, ?, ?, ?)"
+            " VALUES (:id, :cwd, :directories, :at, :at, :settings)"
+            " ON CONFLICT (id) DO NOTHING RETURNING number"
         )
-        with _transaction(self._database):
-            if not self.is_lasting:
-                self._make_room()
-            number = self._execute(statement, *values).lastrowid or 0
-            # No other process sees it before the transaction ends, and can have locked it.
-            self.locks.take(number)
-        return self._record(number)
+        fields = {"cwd": cwd, "directories": list(directories), "settings": settings}
+        with self._driver.errors():
+            with self._driver.transaction():
+                if not self.is_lasting:
+                    self._make_room()
+                number, _ = self._insert(statement, id_, **fields)
+                # No other process sees it before the transaction ends, and can have locked it.
+                self.locks.take(number)
+            return self._record(number)
 
-    @_store_errors()
     def copy(self, number: int, id_: str, cwd: str, directories: Sequence[str]) -> SessionRecord:
         """Add a session with the title, the settings and the events of another one; lock it."""
         statement = (
             "INSERT INTO session"
             " (id, cwd, directories, title, is_named, created, updated, settings)"
-            " SELECT ?, ?, ?, title, is_named, ?, ?, settings FROM session WHERE number = ?"
+            " SELECT :id, :cwd, :directories, title, is_named, :at, :at, settings"
+            " FROM session WHERE number = :source"
+            " ON CONFLICT (id) DO NOTHING RETURNING number"
         )
         events = (
             "INSERT INTO event (session, body)"
-            " SELECT ?, body FROM event WHERE session = ? ORDER BY place"
+            " SELECT :copied, body FROM event WHERE session = :source ORDER BY place"
         )
-        at = now()
-        values = map(to_column, (id_, cwd, list(directories), at, at, number))
-        with _transaction(self._database):
-            copied = self._execute(statement, *values).lastrowid or 0
-            self._execute(events, copied, number)
-            self.locks.take(copied)
-        return self._record(copied)
+        fields = {"cwd": cwd, "directories": list(directories), "source": number}
+        with self._driver.errors():
+            with self._driver.transaction():
+                copied, is_new = self._insert(statement, id_, **fields)
+                if is_new:
+                    self._driver.execute(events, copied=copied, source=number)
+                self.locks.take(copied)
+            return self._record(copied)
 
-    @_store_errors()
+    def _insert(self, statement: str, id_: str, **fields: object) -> tuple[int, bool]:
+        """Insert a session; return its number, and whether it was not there already.
+
+        It was where the connection broke off just when the transaction of a former attempt ended.
+        """
+        columns = {name: to_column(value) for name, value in fields.items()}
+        rows = self._driver.execute(statement, id=id_, at=now(), **columns)
+        if is_new := bool(rows):
+            return rows[0][0], is_new
+        rows = self._driver.execute("SELECT number FROM session WHERE id = :id", id=id_)
+        if not rows:
+            raise StoreError("the session is no longer there")
+        return rows[0][0], is_new
+
     def get(self, id_: str) -> SessionRecord | None:
         """Return the session of that id; None if there is none."""
-        row = self._execute(f"{_SELECT} WHERE id = ?", to_column(id_)).fetchone()
-        return read_record(row) if row else None
+        with self._driver.errors():
+            rows = self._driver.execute(f"{_SELECT} WHERE id = :id", id=id_)
+        return read_record(rows[0]) if rows else None
 
-    @_store_errors()
     def page(self, query: SessionQuery, count: int) -> list[SessionRecord]:
         """Return up to `count` sessions, the newest first; damaged ones are left out."""
-        where, values = ["1"], list[object]()
+        where, values = list[str](), dict[str, object]()
         if query.cwd is not None:
-            where.append("cwd = ?")
-            values.append(to_column(query.cwd))
+            where.append("cwd = :cwd")
+            values["cwd"] = query.cwd
         if query.archived != "include":
-            where.append("is_archived = ?")
-            values.append(int(query.archived == "only"))
+            where.append("is_archived = :archived")
+            values["archived"] = int(query.archived == "only")
         if query.before is not None:
-            where.append("(updated, number) < (?, ?)")
-            values += query.before
-        clause = f"WHERE {' AND '.join(where)} ORDER BY updated DESC, number DESC"
+            where.append("(updated, number) < (:updated, :number)")
+            values["updated"], values["number"] = query.before
+        clause = f"WHERE {' AND '.join(where)}" if where else ""
+        order = "ORDER BY updated DESC, number DESC LIMIT :count OFFSET :offset"
+        statement = f"{_SELECT} {clause} {order}"
         found: list[SessionRecord] = []
-        damaged = 0
-        for row in self._execute(f"{_SELECT} {clause}", *values):
-            try:
-                found.append(read_record(row))
-            except StoreError:
-                damaged += 1
-            if len(found) == count:
+        offset = damaged = 0
+        while (wanted := count - len(found)) > 0:
+            with self._driver.errors():
+                rows = self._driver.execute(statement, **values, count=wanted, offset=offset)
+            for row in rows:
+                try:
+                    found.append(read_record(row))
+                except StoreError:
+                    damaged += 1
+            offset += len(rows)
+            if len(rows) < wanted:
                 break
         if damaged:
             logger.error("%d sessions make no sense, and are not listed", damaged)
         return found
 
-    @_store_errors()
     def change(self, number: int, **members: object) -> None:
         """Change fields of a record."""
         assert members.keys() <= set(COLUMNS)
-        names = ", ".join(f"{name} = ?" for name in members)
-        statement = f"UPDATE session SET {names} WHERE number = ?"  # noqa: S608 - own columns
-        self._execute(statement, *map(to_column, members.values()), number)
+        names = ", ".join(f"{name} = :{name}" for name in members)
+        statement = f"UPDATE session SET {names} WHERE number = :which"  # noqa: S608 - own columns
+        columns = {name: to_column(value) for name, value in members.items()}
+        with self._driver.errors():
+            self._driver.execute(statement, which=number, **columns)
 
-    @_store_errors()
     def suggest_title(self, number: int, title: str) -> bool:
         """Set the title of a session unless it has one; return whether it was set."""
-        statement = "UPDATE session SET title = ? WHERE number = ? AND title IS NULL"
-        return self._execute(statement, to_column(title), number).rowcount > 0
+        statement = (
+            "UPDATE session SET title = :title WHERE number = :number AND title IS NULL"
+            " RETURNING number"
+        )
+        with self._driver.errors():
+            return bool(self._driver.execute(statement, title=title, number=number))
 
-    @_store_errors()
     def append(self, number: int, body: str) -> int:
         """Append an event to a session; return the number of its row."""
-        statement = "INSERT INTO event (session, body) VALUES (?, ?)"
-        return self._execute(statement, number, body).lastrowid or 0
+        with self._driver.errors():
+            return self._driver.append(number, body)
 
-    @_store_errors()
     def replace(self, place: int, body: str) -> None:
         """Replace the event in a row."""
-        self._execute("UPDATE event SET body = ? WHERE place = ?", body, place)
+        statement = "UPDATE event SET body = :body WHERE place = :place"
+        with self._driver.errors():
+            self._driver.execute(statement, body=body, place=place)
+
+    def events_after(self, number: int, place: int) -> list[tuple[int, str]]:
+        """Return the next rows of a session behind a row; none if those were the last ones."""
+        statement = (
+            "SELECT place, body FROM event WHERE session = :session AND place > :place"
+            " ORDER BY place LIMIT :count"
+        )
+        with self._driver.errors():
+            rows = self._driver.execute(
+                statement, session=number, place=place, count=self._events_per_read
+            )
+        return [(place, body) for place, body in rows]
 
     def events(self, number: int) -> Iterator[str]:
         """Yield the events of a session in their order."""
-        statement = (
-            "SELECT place, body FROM event WHERE session = ? AND place > ? ORDER BY place LIMIT ?"
-        )
-        limit = self._events_per_read
         place = 0
-        while True:
-            with _store_errors():
-                rows = self._execute(statement, number, place, limit).fetchall()
+        while rows := self.events_after(number, place):
             yield from (body for _, body in rows)
-            if len(rows) < limit:
+            if len(rows) < self._events_per_read:
                 return
             place = rows[-1][0]
 
-    @_store_errors()
     def delete(self, number: int) -> None:
-        self._execute("DELETE FROM session WHERE number = ?", number)
+        with self._driver.errors():
+            self._driver.execute("DELETE FROM session WHERE number = :number", number=number)
 
-    @_store_errors()
     def close(self) -> None:
-        """Unlock all sessions, and close the database."""
-        self.locks.close()
-        self._database.close()
-
-    @_store_errors()
-    def take(self, number: int) -> bool:
-        """Lock a session; return False if another process has it."""
-        return self.locks.take(number)
-
-    def _execute(self, statement: str, *values: object) -> sqlite3.Cursor:
-        return self._database.execute(statement, values)
+        """Do what was submitted, unlock all sessions, and close the database."""
+        if self._worker is not None:
+            self._worker.close()
+        with self._driver.errors():
+            self.locks.close()
+            self._driver.close()
 
     def _record(self, number: int) -> SessionRecord:
-        return read_record(self._execute(f"{_SELECT} WHERE number = ?", number).fetchone())
+        (row,) = self._driver.execute(f"{_SELECT} WHERE number = :number", number=number)
+        return read_record(row)
 
     def _make_room(self) -> None:
         """Delete the oldest closed sessions, so that one more can be kept in memory."""
-        rows = self._execute("SELECT number FROM session ORDER BY updated, number").fetchall()
+        rows = self._driver.execute("SELECT number FROM session ORDER BY updated, number")
         surplus = max(0, len(rows) - self._memory_limit + 1)
         closed = [number for (number,) in rows if not self.locks.is_taken(number)]
         for number in closed[:surplus]:
             self.delete(number)
 
 
-def _connect(directory: Path | None) -> sqlite3.Connection:
-    # One thread uses it; another one may find it left behind, and close it.
-    connect = partial(sqlite3.connect, isolation_level=None, check_same_thread=False)
-    pragmas = ["synchronous = NORMAL", "foreign_keys = ON"]
-    if directory is None:
-        database = connect(":memory:")
+def _open(storage: Path | DatabaseUrl | None, migrations: Migrations) -> Driver:
+    """Return the driver of a store, with the tables of today.
+
+    Raises:
+        StoreError: it cannot be used.
+    """
+    if isinstance(storage, DatabaseUrl):
+        # The library takes longer to import than the rest of the agent takes to start.
+        from acp_agent.store.postgres import PostgresDriver
+
+        driver = PostgresDriver(storage)
     else:
-        path = _made(directory) / FILE
-        if path.exists() and path.stat().st_size == 0:
-            logger.warning("%s is empty: former sessions are lost, new ones are kept there", path)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        database = connect(path, timeout=BUSY_TIMEOUT_S)
-        # The write-ahead log outlives this process; only a crash of the system can lose the last
-        # of it, and never what was before.
-        pragmas.insert(0, "journal_mode = WAL")
+        driver = SqliteDriver(storage)
     try:
-        for pragma in pragmas:
-            database.execute(f"PRAGMA {pragma}")
-    except (sqlite3.Error, UnicodeError):
-        database.close()
-        raise
-    return database
-
-
-def _made(directory: Path) -> Path:
-    """Return the directory of the sessions, which only its user may write to.
-
-    Raises:
-        StoreError: it belongs to another user, or all users share it.
-    """
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = directory.stat()
-    if found.st_uid != os.getuid():
-        raise StoreError("the directory belongs to another user")
-    if found.st_mode & stat.S_ISVTX:
-        raise StoreError("the directory is shared by all users; choose one of your own")
-    if found.st_mode & 0o022:
-        logger.warning("%s: other users may no longer write to it", directory)
-        directory.chmod(stat.S_IMODE(found.st_mode) & ~0o022)
-    return directory
-
-
-@contextmanager
-def _transaction(database: sqlite3.Connection) -> Generator[None]:
-    database.execute("BEGIN IMMEDIATE")
-    try:
-        yield
+        with driver.errors():
+            prepare(driver, migrations)
+            if isinstance(driver, SqliteDriver):
+                # From now on `run` waits, which lets other tasks run meanwhile.
+                driver.raise_when_busy()
     except BaseException:
-        # Where the disk is full, the library has rolled back itself.
-        if database.in_transaction:
-            database.execute("ROLLBACK")
+        driver.close()
         raise
-    database.execute("COMMIT")
-
-
-def prepare(database: sqlite3.Connection, migrations: Migrations) -> None:
-    """Bring `database` to the current format; an empty one gets its tables.
-
-    Raises:
-        StoreError: it was made by another program, or by a newer version of this one.
-    """
-    with _transaction(database):
-        (application,) = database.execute("PRAGMA application_id").fetchone()
-        (format_,) = database.execute("PRAGMA user_version").fetchone()
-        (tables,) = database.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if tables and application != APPLICATION:
-            raise StoreError("the store was made by another program")
-        if format_ > len(migrations):
-            raise StoreError(
-                f"the store was written by a newer acp-agent: it has format {format_}, "
-                f"and this version reads formats up to {len(migrations)}"
-            )
-        for number, statements in enumerate(migrations[format_:], format_ + 1):
-            for statement in statements:
-                database.execute(statement)
-            time = datetime.now(UTC).isoformat(timespec="seconds")
-            database.execute("INSERT INTO migration VALUES (?, ?)", (number, time))
-        database.execute(f"PRAGMA application_id = {APPLICATION}")
-        database.execute(f"PRAGMA user_version = {len(migrations)}")
+    return driver
 
 
 def encode_cursor(record: SessionRecord, query: SessionQuery) -> str:

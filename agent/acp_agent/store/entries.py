@@ -24,7 +24,7 @@ from acp_agent.models.types import (
     ToolResult,
     ToolUse,
 )
-from acp_agent.store.database import DAMAGED, StoreError
+from acp_agent.store.errors import DAMAGED, StoreError
 from acp_protocol.jsonrpc import Json
 
 

@@ -6,10 +6,10 @@ notifications, so that a session of one version can be replayed in another.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final, TypeAlias, cast
 
-from acp_agent.store.database import DAMAGED, StoreError
+from acp_agent.store.errors import DAMAGED, StoreError
 from acp_protocol.jsonrpc import Json
 
 Event: TypeAlias = Mapping[str, Json]
@@ -80,20 +80,28 @@ def replaces(event: Event, before: Event) -> bool:
     return before["members"].keys() <= event["members"].keys()
 
 
-def join_texts(events: Iterable[Event]) -> Iterator[Event]:
-    """Yield `events` with the pieces of each message as one; entries are left out."""
-    last: Event | None = None
-    for event in events:
+class JoinedTexts:
+    """Joins the pieces of each message; entries of the history are left out."""
+
+    def __init__(self) -> None:
+        self._last: Event | None = None
+
+    def add(self, event: Event) -> Iterator[Event]:
+        """Add an event; yield what is complete before it."""
         if event["what"] == "entry":
-            continue
-        if last is not None and continues(last, event, PIECE_LIMIT):
-            last = text(last["kind"], last["id"], last["text"] + event["text"])
-            continue
-        if last is not None:
+            return
+        last, self._last = self._last, event
+        if last is None:
+            return
+        if continues(last, event, PIECE_LIMIT):
+            self._last = text(last["kind"], last["id"], last["text"] + event["text"])
+        else:
             yield last
-        last = event
-    if last is not None:
-        yield last
+
+    def end(self) -> Iterator[Event]:
+        """Yield what remains."""
+        if self._last is not None:
+            yield self._last
 
 
 def continues(last: Event, event: Event, limit: int) -> bool:

@@ -18,7 +18,10 @@ PAUSE: Final = 0.005
 
 
 class SessionLocks:
-    """The sessions that this process has open; without a directory there is no other process."""
+    """The sessions that this process has open; without a directory there is no other process.
+
+    No two connections have the same session open, be they of one process or of several ones.
+    """
 
     def __init__(self, directory: Path | None) -> None:
         self._directory = directory
@@ -26,13 +29,13 @@ class SessionLocks:
         """File descriptors by number of the session; -1 where there is no file."""
 
     def take(self, number: int) -> bool:
-        """Lock a session; return False if another process has it.
+        """Lock a session; return False if it is locked already.
 
         Raises:
             OSError: the directory cannot be used.
         """
         if number in self._held:
-            return True
+            return False
         if self._directory is None:
             self._held[number] = -1
             return True
@@ -69,6 +72,9 @@ class SessionLocks:
         finally:
             os.close(descriptor)
         return False
+
+    def check(self, number: int) -> None:
+        """Do nothing: a process does not lose the lock of a file."""
 
     def close(self) -> None:
         """Unlock all sessions."""

@@ -12,21 +12,16 @@ from __future__ import annotations
 
 import json
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Self
 
 from acp_agent.models.types import AssistantMessage
 from acp_agent.store import events
-from acp_agent.store.database import (
-    SessionRecord,
-    SessionStore,
-    StoreError,
-    now,
-    read_json,
-)
+from acp_agent.store.database import SessionRecord, SessionStore, now, read_json
 from acp_agent.store.entries import HistoryItem, joined, write_entry
+from acp_agent.store.errors import LostLockError
 from acp_agent.store.events import Event
 from acp_protocol.jsonrpc import Json
 
@@ -43,6 +38,8 @@ class SessionLog:
         self._last: tuple[int, Event] | None = None
         self._due = deque[Callable[[], object]]()
         """Writes that are not done yet, in order."""
+        self._is_lost = False
+        """Whether the lock was lost, and with it what was due."""
 
     async def append_now(self, event: Event) -> None:
         """Append an event; when this returns, it is committed.
@@ -62,12 +59,12 @@ class SessionLog:
         Raises:
             StoreError: it cannot be written now, and is tried again later.
         """
-        await self._store.retry(self._flush, max_wait_s)
+        await self._store.run(self._flush, max_wait_s)
 
     def is_flushed(self) -> bool:
         """Try to write what is due; return whether everything is written."""
-        with suppress(StoreError):
-            self._flush()
+        if self._due:
+            self._store.submit(self._flush)
         return not self._due
 
     def append(self, event: Event) -> None:
@@ -84,13 +81,22 @@ class SessionLog:
         for body in self._store.events(self.record.number):
             yield events.check_event(read_json(body))
 
-    def replayable(self) -> Iterator[Event]:
+    async def replayable(self) -> AsyncGenerator[Event]:
         """Yield the events to replay to the client, in order."""
-        return events.join_texts(self.events())
+        joined = events.JoinedTexts()
+        place = 0
+        number = self.record.number
+        while rows := await self._store.run(partial(self._store.events_after, number, place)):
+            place = rows[-1][0]
+            for _, body in rows:
+                for event in joined.add(events.check_event(read_json(body))):
+                    yield event
+        for event in joined.end():
+            yield event
 
-    def current(self) -> SessionRecord:
+    async def current(self) -> SessionRecord:
         """Return the record as it is now; other processes may have changed it."""
-        return self._store.get(self.record.id) or self.record
+        return await self._store.run(partial(self._store.get, self.record.id)) or self.record
 
     def touch(self) -> str:
         """Note that the session was used; return the time as the record holds it."""
@@ -98,9 +104,9 @@ class SessionLog:
         self.update(updated=at)
         return at
 
-    def suggest_title(self, title: str) -> bool:
+    async def suggest_title(self, title: str) -> bool:
         """Set the title unless there is one; return whether it is set."""
-        if self.current().title is not None:
+        if (await self.current()).title is not None:
             return False
         self._do_soon(partial(self._store.suggest_title, self.record.number, title))
         return True
@@ -127,7 +133,7 @@ class SessionLog:
     def _do_soon(self, work: Callable[[], object]) -> None:
         self._due.append(work)
         # A caller that waits for a later write gets the error.
-        self.is_flushed()
+        self._store.submit(self._flush)
 
     async def _do_now(self, work: Callable[[], object]) -> None:
         self._due.append(work)
@@ -139,6 +145,16 @@ class SessionLog:
             raise
 
     def _flush(self) -> None:
+        if not self._due and not self._is_lost:
+            return
+        try:
+            with self._store.errors():
+                self._store.locks.check(self.record.number)
+        except LostLockError:
+            # None of it can be written any more.
+            self._due.clear()
+            self._is_lost = True
+            raise
         while self._due:
             self._due[0]()
             self._due.popleft()

@@ -19,7 +19,7 @@ import anyio
 
 from acp_agent.models.types import REJECTED, ToolResult, ToolUse
 from acp_agent.permissions.audit import Decision, Verdict
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_agent.tools.call import (
     NAME_WIDTH,
     CallForbiddenError,

@@ -10,7 +10,7 @@ Source: ACP, Prompt Turn, `session/update`; Session Setup, "Loading Sessions".
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterable, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Final, Literal, Protocol, TypeAlias, cast
 
@@ -19,7 +19,7 @@ import anyio
 from acp_agent.models.types import SlashCommand
 from acp_agent.options import MODE, OfferedOption
 from acp_agent.store import events
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_agent.store.events import Event
 from acp_agent.store.log import SessionLog
 from acp_agent.tools.call import MOVE_CONTENT, OUTPUT_CONTENT, fenced
@@ -83,22 +83,27 @@ class SessionUpdates:
                 await self._log.update_now(usage=dict(members))
             await self._send(update, members)
 
-    async def replay(self, events: Iterable[Event], then: Callable[[], RenderedUpdates]) -> None:
-        """Send the stored events again, and then the updates of `then`."""
+    async def replay(
+        self,
+        events: AsyncIterable[Event] | None,
+        then: Callable[[], Awaitable[RenderedUpdates]],
+    ) -> None:
+        """Send the stored events again, if any, and then the updates of `then`."""
         async with self._send_lock:
             self._is_replay = True
-            self._forget()
+            self.forget()
             try:
-                for event in events:
-                    for update, members in self.render(event):
-                        await self._send(update, members)
+                if events is not None:
+                    async for event in events:
+                        for update, members in self.render(event):
+                            await self._send(update, members)
             except BaseException:
                 # The client may have received any part of it.
-                self._forget()
+                self.forget()
                 raise
             finally:
                 self._is_replay = False
-            for update, members in then():
+            for update, members in await then():
                 await self._send(update, members)
 
     async def user(self, message_id: str, blocks: Sequence[Json]) -> None:
@@ -258,7 +263,7 @@ class SessionUpdates:
             "configOptions": entries,
         }
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         """Forget what the client knows: it is sent again."""
 
     async def _emit(self, event: Event, *, is_end: bool = False) -> None:

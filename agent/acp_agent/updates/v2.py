@@ -91,7 +91,7 @@ class SessionUpdatesV2(SessionUpdates):
             update["capabilities"] = None
         yield "tool_call_update", update
 
-    def _forget(self) -> None:
+    def forget(self) -> None:
         self._terminals.clear()
         self._contents.clear()
         self._replayed.clear()

@@ -24,7 +24,7 @@ from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.settings.keys import settings_with
 from acp_agent.settings.providers import SettingsError
-from acp_agent.store.database import StoreError
+from acp_agent.store.errors import StoreError
 from acp_protocol.jsonrpc import encode_request
 from acp_protocol.version import SCHEMA_ID, VERSION
 from tests.agent.client import open_session

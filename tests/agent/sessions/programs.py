@@ -11,6 +11,7 @@ from itertools import count
 from pathlib import Path
 from typing import Any
 
+from acp_agent.settings.types import DatabaseUrl
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation
 from acp_protocol.jsonrpc import Json
@@ -85,9 +86,12 @@ class Program:
 
 
 @contextmanager
-def program(store: Path, cwd: Path, version: int, *options: str) -> Generator[Program]:
+def program(
+    store: Path | DatabaseUrl, cwd: Path, version: int, *options: str
+) -> Generator[Program]:
     """Run an agent that keeps its sessions in `store`."""
-    command = [*WARM, "-m", "acp_agent", "--sessions", str(store)]
+    where = store.url if isinstance(store, DatabaseUrl) else str(store)
+    command = [*WARM, "-m", "acp_agent", "--sessions", where]
     command += ["--protocol", str(version), *options]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         it = Program(process, cwd, version)

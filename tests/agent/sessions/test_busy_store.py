@@ -10,7 +10,9 @@ from pathlib import Path
 import anyio
 import pytest
 
-from acp_agent.store.database import FILE, BusyError, SessionQuery, SessionStore
+from acp_agent.store.database import SessionQuery, SessionStore
+from acp_agent.store.errors import BusyError
+from acp_agent.store.sqlite import FILE
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import Json
 from tests.agent.client import (
@@ -49,10 +51,10 @@ async def test_what_finds_the_store_busy_is_tried_again() -> None:
             raise BusyError("busy")
         return "done"
 
-    assert await SessionStore().retry(work) == "done"
+    assert await SessionStore().run(work) == "done"
     attempts = 0
     with pytest.raises(BusyError):
-        await SessionStore().retry(work, 0.0)
+        await SessionStore().run(work, 0.0)
     assert attempts == 1
 
 
@@ -122,7 +124,7 @@ async def test_a_prompt_that_waits_for_a_busy_store_is_cancelled_and_leaves_noth
                 await opened_session.cancel()
         assert it.server.sessions is not None
         session = it.server.sessions.awake[opened_session.id]
-        assert list(session.log.replayable()) == []
+        assert [event async for event in session.log.replayable()] == []
 
 
 @VERSIONS
@@ -194,7 +196,7 @@ async def test_a_session_sleeps_only_when_all_of_it_is_kept(
             assert opened_session.id in handlers.sessions.awake
         await handlers.sessions.suspend_idle(0.0)
         assert opened_session.id in handlers.sessions.suspended
-        assert session.log.current().title == "it"
+        assert (await session.log.current()).title == "it"
 
 
 @VERSIONS

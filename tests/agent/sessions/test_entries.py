@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_agent.models import types
-from acp_agent.store.database import StoreError
 from acp_agent.store.entries import (
     HistoryItem,
     LocalExchange,
@@ -20,6 +19,7 @@ from acp_agent.store.entries import (
     write_entry,
     write_usage,
 )
+from acp_agent.store.errors import StoreError
 from acp_protocol.jsonrpc import Json
 
 TEXT = st.text()

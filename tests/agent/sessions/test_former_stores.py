@@ -32,7 +32,8 @@ from acp_agent.models.types import (
     ToolSpec,
     ToolUse,
 )
-from acp_agent.store.database import FILE, SessionStore
+from acp_agent.store.database import SessionStore
+from acp_agent.store.sqlite import FILE
 from acp_protocol.jsonrpc import Json
 from tests.agent.client import connected, items
 

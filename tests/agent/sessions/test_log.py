@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sqlite3
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,12 @@ from acp_agent.models.types import (
     TextDelta,
 )
 from acp_agent.sessions.restore import restore
+from acp_agent.settings.types import DatabaseUrl
 from acp_agent.store import events
-from acp_agent.store.database import BusyError, SessionStore, StoreError
+from acp_agent.store.database import SessionStore
+from acp_agent.store.errors import BusyError, StoreError
 from acp_agent.store.log import History, SessionLog
+from acp_agent.store.sqlite import SqliteDriver
 from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from tests.agent.client import PERMISSION, SILENCE, ClientSession, connected, items, selected
@@ -30,10 +34,15 @@ VERSIONS = pytest.mark.parametrize("version", [1, 2])
 FULL = "there is no room left on the disk"
 
 
+def connection_of(store: SessionStore) -> sqlite3.Connection:
+    assert isinstance(store._driver, SqliteDriver)
+    return store._driver.connection
+
+
 def fill(store: SessionStore) -> None:
     """Leave no room in a store, not even for a few words."""
-    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
-    store._database.execute(f"PRAGMA max_page_count = {pages}")
+    (pages,) = connection_of(store).execute("PRAGMA page_count").fetchone()
+    connection_of(store).execute(f"PRAGMA max_page_count = {pages}")
     filler = store.get("filler")
     assert filler is not None
     for size in (3000, 300, 30, 1):
@@ -45,7 +54,7 @@ def fill(store: SessionStore) -> None:
 
 
 def make_room(store: SessionStore) -> None:
-    store._database.execute("PRAGMA max_page_count = 1000000")
+    connection_of(store).execute("PRAGMA max_page_count = 1000000")
 
 
 def fillable(directory: Path) -> SessionStore:
@@ -77,15 +86,15 @@ async def test_what_could_not_be_kept_at_once_is_kept_in_its_order(tmp_path: Pat
             await anyio.lowlevel.checkpoint()
             tasks.cancel_scope.cancel()
         assert pieces(log) == ["one"]
-        assert log.current().title is None
+        assert (await log.current()).title is None
     await log.append_now(piece("three"))
     assert pieces(log) == ["onetwothree"]
-    assert log.current().title == "it"
+    assert (await log.current()).title == "it"
     assert log.is_flushed()
 
 
-async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
+async def test_pieces_of_one_message_take_one_row(storage: Path | DatabaseUrl) -> None:
+    store = SessionStore(storage)
     log = SessionLog(store, store.create("a", "/", [], {}))
     for text in ("one ", "two ", "three"):
         await log.append_now(piece(text))
@@ -100,8 +109,8 @@ async def test_pieces_of_one_message_take_one_row(tmp_path: Path) -> None:
     assert told == ["one two three", None, "four", "five", "six"]
 
 
-async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
+async def test_a_long_message_takes_several_rows(storage: Path | DatabaseUrl) -> None:
+    store = SessionStore(storage)
     log = SessionLog(store, store.create("a", "/", [], {}))
     for _ in range(30):
         await log.append_now(piece("x" * 1000))
@@ -111,8 +120,8 @@ async def test_a_long_message_takes_several_rows(tmp_path: Path) -> None:
     assert len(lengths) < 6
 
 
-async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
-    store = SessionStore(tmp_path)
+async def test_the_words_of_a_reply_are_stored_once(storage: Path | DatabaseUrl) -> None:
+    store = SessionStore(storage)
     log = SessionLog(store, store.create("a", "/", [], {}))
     history = History([], log)
     await log.append_now(events.user("u", [{"type": "text", "text": "hello"}]))
@@ -133,6 +142,7 @@ async def test_the_words_of_a_reply_are_stored_once(tmp_path: Path) -> None:
         PlanChange(()),
     )
     history.append(AssistantMessage((*said, TextDelta(" More."), TextDelta("unseen"))))
+    await log.flush()
     bodies = "\n".join(store.events(log.record.number))
     for words in ("think.", "reply.", "More.", "unseen"):
         assert bodies.count(words) == 1
@@ -229,7 +239,7 @@ async def test_a_prompt_that_cannot_be_kept_is_refused_and_leaves_nothing(
         assert await session.turn("hello") == "end_turn"
         record = store.get(session.id)
         assert record is not None
-        told = [event["what"] for event in SessionLog(store, record).replayable()]
+        told = [event["what"] async for event in SessionLog(store, record).replayable()]
         assert told.count("user") == 1
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_agent.settings.types import DatabaseUrl
 from acp_agent.store.database import SessionQuery, SessionStore, decode_cursor, encode_cursor
 
 
@@ -13,8 +16,8 @@ def test_what_nobody_gave_is_no_cursor(cursor: str) -> None:
     assert decode_cursor(cursor, SessionQuery()) is None
 
 
-def test_a_cursor_leads_on_in_its_own_list() -> None:
-    store = SessionStore()
+def test_a_cursor_leads_on_in_its_own_list(storage: Path | DatabaseUrl) -> None:
+    store = SessionStore(storage)
     records = [store.create(name, "/a b/ä", [], {}) for name in "abc"]
     wanted = SessionQuery(cwd="/a b/ä")
     cursor = encode_cursor(records[1], wanted)

@@ -10,13 +10,18 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acp_agent.store.database import FILE, SessionQuery, SessionStore, StoreError
+from acp_agent.settings.types import DatabaseUrl
+from acp_agent.store.database import SessionQuery, SessionStore
+from acp_agent.store.errors import StoreError
+from acp_agent.store.sqlite import FILE, SqliteDriver
 from tests.warm import WARM
 
 LIMIT = 30
@@ -27,26 +32,36 @@ from functools import partial
 from pathlib import Path
 import anyio
 from acp_agent.store.database import SessionStore
-store = SessionStore(Path(sys.argv[1]))
+from acp_agent.settings.types import DatabaseUrl
+where = DatabaseUrl(sys.argv[1]) if "://" in sys.argv[1] else Path(sys.argv[1])
+store = SessionStore(where)
 async def write():
     for n in range(int(sys.argv[3])):
-        record = await store.retry(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
+        record = await store.run(partial(store.create, f"{sys.argv[2]}_{n}", "/", [], {}))
         for m in range(5):
-            await store.retry(partial(store.append, record.number, f'{{"n": {m}}}'))
+            await store.run(partial(store.append, record.number, f'{{"n": {m}}}'))
         title = f"{sys.argv[2]} {n}"
-        await store.retry(partial(store.change, record.number, title=title))
+        await store.run(partial(store.change, record.number, title=title))
         store.locks.release(record.number)
 anyio.run(write)
 """
 
 
-def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
-    first = SessionStore(tmp_path / "kept")
+Storage: TypeAlias = Path | DatabaseUrl
+
+
+def connection_of(store: SessionStore) -> sqlite3.Connection:
+    assert isinstance(store._driver, SqliteDriver)
+    return store._driver.connection
+
+
+def test_what_was_kept_is_there_for_the_next(storage: Storage) -> None:
+    first = SessionStore(storage)
     record = first.create("a", "/work", ["/more"], {"mode": "code"})
     first.append(record.number, '{"x": 1}')
     first.change(record.number, title="it", usage={"used": 1, "size": 2})
     first.close()
-    second = SessionStore(tmp_path / "kept")
+    second = SessionStore(storage)
     again = second.get("a")
     assert again is not None
     assert (again.cwd, again.directories, again.title) == ("/work", ("/more",), "it")
@@ -55,14 +70,14 @@ def test_what_was_kept_is_there_for_the_next(tmp_path: Path) -> None:
     assert second.get("b") is None
 
 
-def test_half_a_sign_is_kept_as_it_came(tmp_path: Path) -> None:
-    half = "/x \ud800"
-    first = SessionStore(tmp_path / "kept")
+@pytest.mark.parametrize("half", ["/x \ud800", "/x \0", "\x1a", "\x1a{", "/ä", "x\x1a"])
+def test_half_a_sign_is_kept_as_it_came(storage: Storage, half: str) -> None:
+    first = SessionStore(storage)
     record = first.create("a", half, [half], {"mode": half})
     assert first.suggest_title(record.number, half)
     first.copy(record.number, half, half, [half])
     first.close()
-    second = SessionStore(tmp_path / "kept")
+    second = SessionStore(storage)
     for id_ in ("a", half):
         again = second.get(id_)
         assert again is not None
@@ -114,8 +129,8 @@ def test_a_store_without_content_is_reported(
     assert "is empty: former sessions are lost" in caplog.text
 
 
-def test_more_events_than_are_read_at_once_come_in_their_order() -> None:
-    store = SessionStore(events_per_read=3)
+def test_more_events_than_are_read_at_once_come_in_their_order(storage: Storage) -> None:
+    store = SessionStore(storage, events_per_read=3)
     one, two = (store.create(name, "/", [], {}) for name in "ab")
     for n in range(9):
         store.append(one.number, str(n))
@@ -123,8 +138,8 @@ def test_more_events_than_are_read_at_once_come_in_their_order() -> None:
     assert list(store.events(one.number)) == [str(n) for n in range(9)]
 
 
-def test_a_copy_is_one_and_what_is_deleted_leaves_nothing() -> None:
-    store = SessionStore()
+def test_a_copy_is_one_and_what_is_deleted_leaves_nothing(storage: Storage) -> None:
+    store = SessionStore(storage)
     source = store.create("a", "/", ["/b"], {"mode": "code"})
     store.append(source.number, "1")
     store.change(source.number, title="it", is_archived=1)
@@ -136,8 +151,8 @@ def test_a_copy_is_one_and_what_is_deleted_leaves_nothing() -> None:
     assert list(store.events(source.number)) == []
 
 
-def test_a_title_is_only_suggested_where_there_is_none() -> None:
-    store = SessionStore()
+def test_a_title_is_only_suggested_where_there_is_none(storage: Storage) -> None:
+    store = SessionStore(storage)
     record = store.create("a", "/", [], {})
     assert store.suggest_title(record.number, "first")
     assert not store.suggest_title(record.number, "second")
@@ -179,6 +194,23 @@ def test_one_session_that_makes_no_sense_hides_no_other(caplog: pytest.LogCaptur
     assert "4 sessions" in caplog.messages[0]
     with pytest.raises(StoreError, match="damaged"):
         store.get("c")
+
+
+def test_pages_follow_each_other_whatever_is_in_them(storage: Storage) -> None:
+    store = SessionStore(storage)
+    for place in range(7):
+        record = store.create(f"s{place}", "/ä" if place % 2 else "/b", [], {})
+        # Two of them have the same time.
+        store.change(record.number, updated=f"2026-0{1 + place // 2}", is_archived=int(place == 6))
+    found: list[str] = []
+    query = SessionQuery()
+    while records := store.page(query, 2):
+        found += [record.id for record in records]
+        query = replace(query, before=(records[-1].updated, records[-1].number))
+    assert found == ["s5", "s4", "s3", "s2", "s1", "s0"]
+    assert [record.id for record in store.page(SessionQuery("/ä"), 9)] == ["s5", "s3", "s1"]
+    assert [record.id for record in store.page(SessionQuery(archived="only"), 9)] == ["s6"]
+    assert len(store.page(SessionQuery(archived="include"), 9)) == 7
 
 
 def garbage(path: Path) -> None:
@@ -277,15 +309,16 @@ def test_damage_anywhere_is_a_sentence_or_does_no_harm(
         spoiled.close()
 
 
-def test_two_processes_write_one_store(tmp_path: Path) -> None:
+def test_two_processes_write_one_store(storage: Storage) -> None:
     """They open it at the same moment, too: the tables are made once."""
     count = 30
     commands = [
-        [sys.executable, "-c", WRITER, str(tmp_path / "kept"), name, str(count)] for name in "abc"
+        [sys.executable, "-c", WRITER, getattr(storage, "url", str(storage)), name, str(count)]
+        for name in "abc"
     ]
     running = [subprocess.Popen(command) for command in commands]
     assert [process.wait(LIMIT) for process in running] == [0, 0, 0]
-    store = SessionStore(tmp_path / "kept")
+    store = SessionStore(storage)
     records = store.page(SessionQuery(), 1000)
     assert len(records) == 3 * count
     for record in records:
@@ -296,8 +329,8 @@ def test_two_processes_write_one_store(tmp_path: Path) -> None:
 def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
     store = SessionStore(tmp_path)
     record = store.create("a", "/", [], {})
-    (pages,) = store._database.execute("PRAGMA page_count").fetchone()
-    store._database.execute(f"PRAGMA max_page_count = {pages + 2}")
+    (pages,) = connection_of(store).execute("PRAGMA page_count").fetchone()
+    connection_of(store).execute(f"PRAGMA max_page_count = {pages + 2}")
     kept = 0
     with pytest.raises(StoreError, match="no room left"):
         while True:
@@ -311,7 +344,7 @@ def test_a_full_disk_is_told_as_such_and_loses_nothing(tmp_path: Path) -> None:
 
 def test_a_store_that_was_left_behind_is_closed_by_whoever_finds_it() -> None:
     stores = [SessionStore()]
-    database = stores[0]._database
+    database = connection_of(stores[0])
     finder = threading.Thread(target=stores.clear)
     finder.start()
     finder.join(LIMIT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pytest
 
 from acp_agent.continuum.config import read_config
 from acp_agent.settings.load import LoadedSettings, load_settings
+from acp_agent.settings.show import as_json, as_toml
+from acp_agent.settings.types import DatabaseUrl
 from acp_protocol.user_files.toml_source import InvalidFileError
 
 OPENAI = """\
@@ -192,3 +195,23 @@ def test_unprintable_name_in_the_environment_is_reported(tmp_path: Path) -> None
 def test_name_with_a_colon_can_have_a_service(tmp_path: Path) -> None:
     text = "[model]\nservice = 'ollama'\nname = 'qwen3:8b'"
     assert layers(tmp_path, text).settings().model.name == "ollama:qwen3:8b"
+
+
+URL = "postgresql://acp:canary@db/acp"
+
+
+def test_password_of_a_database_is_only_taken_from_a_variable(tmp_path: Path) -> None:
+    found = layers(tmp_path, "", {"ACP_AGENT_SESSIONS_STORAGE": URL})
+    assert found.settings().sessions.storage == DatabaseUrl(URL)
+    with pytest.raises(InvalidFileError, match=r":1: do not put the password") as caught:
+        layers(tmp_path, f"sessions.storage = {URL!r}")
+    assert "canary" not in str(caught.value)
+    with pytest.raises(InvalidFileError, match="--sessions: do not put the password"):
+        layers(tmp_path, "", flags={"sessions.storage": DatabaseUrl(URL)})
+
+
+@pytest.mark.parametrize("show", [as_toml, as_json])
+def test_password_of_a_database_is_not_shown(tmp_path: Path, show: Callable[..., str]) -> None:
+    shown = show(layers(tmp_path, "", {"ACP_AGENT_SESSIONS_STORAGE": URL}))
+    assert "postgresql://acp:***@db/acp" in shown
+    assert "canary" not in shown

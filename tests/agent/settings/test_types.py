@@ -15,6 +15,7 @@ from acp_agent.settings.keys import Setting, Version
 from acp_agent.settings.types import (
     Boolean,
     Count,
+    DatabaseUrl,
     Duration,
     DurationOrNever,
     Files,
@@ -76,6 +77,10 @@ RAW = st.recursive(
         (Hosts, ["wiki.intra", "*.lab", "10.0.0.0/8"], ("wiki.intra", "*.lab", "10.0.0.0/8")),
         (Literal["a", "b"], "a", "a"),
         (PathText, "/x/y", Path("/x/y")),
+        (Storage, "/x/y", Path("/x/y")),
+        (Storage, "memory", None),
+        (Storage, "postgresql://acp@db/acp", DatabaseUrl("postgresql://acp@db/acp")),
+        (Storage, "postgres:///acp?host=/run", DatabaseUrl("postgres:///acp?host=/run")),
     ],
 )
 def test_valid_value_is_parsed(kind: Any, raw: object, value: object) -> None:
@@ -105,6 +110,9 @@ def test_valid_value_is_parsed(kind: Any, raw: object, value: object) -> None:
         (Url, "http://x:99999"),
         (Url, "http://[x"),
         (Variable, "sk-secret"),
+        (Storage, "mysql://acp@db/acp"),
+        (Storage, "postgresql://acp@[db/acp"),
+        (Storage, "postgresql://acp@db/acp\n"),
         (Variable, ""),
         (ToolKinds, ["reading"]),
         (Texts, "a"),
@@ -178,3 +186,26 @@ def test_any_value_is_parsed_or_refused(raw: object) -> None:
         except InvalidSettingError:
             continue
         assert kind.read(kind.dump(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql://acp:canary@db/acp", "postgresql://acp:***@db/acp"),
+        ("postgresql://acp:can/ary@db@x/acp", "postgresql://acp:***@x/acp"),
+        ("postgresql://:canary@db/acp", "postgresql://:***@db/acp"),
+        ("postgresql://db/acp?password=canary&a=b", "postgresql://db/acp?password=***&a=b"),
+        ("postgresql://db/acp?a=b&sslpassword=canary", "postgresql://db/acp?a=b&sslpassword=***"),
+    ],
+)
+def test_password_of_a_database_is_not_shown(url: str, shown: str) -> None:
+    database = DatabaseUrl(url)
+    assert str(database) == shown
+    assert database.has_password
+    assert "canary" not in repr(database)
+
+
+@pytest.mark.parametrize("url", ["postgresql://acp@db:5432/acp?sslmode=require", "postgres://"])
+def test_url_of_a_database_without_a_password_is_shown(url: str) -> None:
+    assert str(DatabaseUrl(url)) == url
+    assert not DatabaseUrl(url).has_password
