@@ -186,8 +186,9 @@ class HttpEndpoint:
         while True:
             events = _some(connection.state, stream)
             if events:
-                await self._write_some(events, stream, send)
+                # There is room for as much, while the client may take its time to read this.
                 connection.notify()
+                await self._write_some(events, stream, send)
                 # What comes in quick succession is written together: a write costs more than the
                 # rest. Nobody feels the pause, and what comes after a silence goes out at once.
                 await anyio.sleep(PAUSE_S)
