@@ -10,12 +10,11 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from acp_console.cli import exit_codes
 from acp_inspector.proxy.process import take_stdio
-from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy, warn
+from acp_inspector.proxy.session import ProxyOptions, open_session, run_proxy
 from acp_inspector.recording.writer import WriteMode
 from acp_protocol.dialects.spellings import BATCHES, WIRE_NAMES
 from acp_protocol.errors import AcpError, AgentStartError
@@ -28,7 +27,11 @@ def run_command(arguments: Sequence[str]) -> int:
     _fill_standard_descriptors()
     options, command = _read(arguments)
     if options.listen is not None:
-        return _listen(options)
+        # What speaks HTTP is slow to import, and an editor waits for a stdio proxy.
+        from acp_console.cli.proxy_listen import listen
+
+        problem = listen(options, _proxy_options(options))
+        return exit_codes.DONE if problem is None else _refuse(problem)
     if not command or not command[0]:
         what = "is empty" if command else "has to follow --"
         _fail(f"the agent's command {what}", "e.g. acp-console proxy -- my-agent --acp")
@@ -55,30 +58,6 @@ def _refuse(problem: AcpError) -> int:
     picture = f"\n\n{pointer}".replace("\n", "\n  ") if pointer else ""
     _fail(f"{problem.summary}{picture}", problem.hint)
     return exit_codes.USAGE
-
-
-def _listen(options: argparse.Namespace) -> int:
-    """Run the proxy over the network."""
-    # What speaks HTTP is slow to import, and an editor waits for a stdio proxy.
-    from acp_inspector.http_proxy.serving import Listen, run_http_proxy
-    from acp_inspector.http_proxy.upstream import Origin
-
-    try:
-        listen = replace(
-            Listen.of(options.listen),
-            certificate=options.tls_cert,
-            key=options.tls_key,
-            hosts=options.allowed_hosts,
-        )
-        origin = Origin.of(options.to)
-        return run_http_proxy(
-            listen,
-            origin,
-            _proxy_options(options),
-            announce=lambda url: warn(f"listening on {url}, passing everything to {origin.url}"),
-        )
-    except AcpError as problem:
-        return _refuse(problem)
 
 
 def _fail(text: str, hint: str = "") -> None:
@@ -118,16 +97,13 @@ def _check_listening(
 ) -> None:
     """Refuse options of the proxy over the network that do not fit together."""
     if options.listen is None:
-        for name in ("to", "tls_cert", "tls_key", "allowed_hosts"):
+        for name in ("to", "tls_cert", "tls_key", "plain", "allow_host"):
             if getattr(options, name):
-                option = "allow-host" if name == "allowed_hosts" else name.replace("_", "-")
-                parser.error(f"--{option} needs --listen HOST:PORT")
+                parser.error(f"--{name.replace('_', '-')} needs --listen ADDRESS:PORT")
     elif options.to is None:
         parser.error("--listen needs --to URL")
     elif command:
         parser.error("--listen takes no command; --to names the agent")
-    elif (options.tls_cert is None) != (options.tls_key is None):
-        parser.error("--tls-cert and --tls-key belong together")
 
 
 def _proxy_options(options: argparse.Namespace) -> ProxyOptions:
@@ -166,7 +142,7 @@ def _parser() -> ArgumentParser:
     parser = ArgumentParser(
         prog="acp-console proxy",
         usage="%(prog)s [OPTIONS] -- COMMAND…\n"
-        "       %(prog)s [OPTIONS] --listen HOST:PORT --to URL",
+        "       %(prog)s [OPTIONS] --listen ADDRESS:PORT --to URL",
         description="Run between an editor and its agent; record and intercept the traffic.",
         epilog="acp-console proxy --record session.acp.ndjson -- my-agent --acp\n"
         "acp-console proxy --break 'method == session/prompt' -- my-agent --acp\n"
@@ -177,18 +153,24 @@ def _parser() -> ArgumentParser:
     )
     group = parser.add_argument_group("over the network, in place of a command")
     group.add_argument(
-        "--listen", metavar="HOST:PORT", help="take clients over HTTP and WebSocket; port 0: any"
+        "--listen",
+        metavar="ADDRESS:PORT",
+        help="take clients over HTTP and WebSocket here, port 0 for any, or at unix:FILE",
     )
     group.add_argument("--to", metavar="URL", help="the server that everything is passed to")
-    group.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate for clients")
-    group.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key")
+    group.add_argument("--tls-cert", type=Path, metavar="FILE", help="certificate for clients, PEM")
+    group.add_argument("--tls-key", type=Path, metavar="FILE", help="its key, PEM")
+    group.add_argument(
+        "--plain",
+        action="store_true",
+        help="listen without TLS at an address that other machines reach",
+    )
     group.add_argument(
         "--allow-host",
-        dest="allowed_hosts",
         action="append",
         default=[],
         metavar="NAME",
-        help="another name in Host by which clients may address the proxy",
+        help="name by which clients reach the proxy, besides those of this machine",
     )
     group = parser.add_argument_group("recording")
     group.add_argument(

@@ -67,10 +67,15 @@ def caller_refusal(
     The server's own pages, at `scheme`, and those of `origins` are no others.
     """
     pairs = list(headers)
-    found = [value.lower().decode("latin-1") for name, value in pairs if name == b"host"]
-    if len(found) != 1 or found[0] not in hosts:
-        return "Unknown host."
+    if (refused := host_refusal(pairs, hosts)) is not None:
+        return refused
     return origin_refusal(pairs, {f"{scheme}://{host}" for host in hosts} | set(origins))
+
+
+def host_refusal(headers: Iterable[tuple[bytes, bytes]], hosts: Collection[str]) -> str | None:
+    """Return why a server refuses a request by its `Host`; None for one that it lists."""
+    found = [value.lower().decode("latin-1") for name, value in headers if name == b"host"]
+    return None if len(found) == 1 and found[0] in hosts else "Unknown host."
 
 
 def origin_refusal(headers: Iterable[tuple[bytes, bytes]], origins: Collection[str]) -> str | None:

@@ -9,7 +9,7 @@ Source: ACP, RFD "Streamable HTTP and WebSocket transport"; RFC 9110, section 7.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeAlias
 
@@ -24,12 +24,13 @@ from acp_inspector.http_proxy.connection import (
     session_of,
 )
 from acp_inspector.http_proxy.connections import Connections
-from acp_inspector.http_proxy.headers import Headers, HostList, forwarded, value_of
+from acp_inspector.http_proxy.headers import Headers, forwarded, value_of
 from acp_inspector.http_proxy.streams import EventSender
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_inspector.intercept.message import InterceptedFrame, Refusal
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json
+from acp_protocol.net import host_refusal
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -115,7 +116,7 @@ class HttpProxy:
         self,
         upstream: Upstream,
         connections: Connections,
-        hosts: HostList,
+        hosts: Collection[str],
         *,
         max_body: int = MAX_BODY_BYTES,
     ) -> None:
@@ -133,8 +134,8 @@ class HttpProxy:
             await SocketExchange(self, Incoming.of(scope), scope, receive, send).run()
 
     async def _http(self, incoming: Incoming, receive: Receive, send: Send) -> None:
-        if not self.hosts.accepts(incoming.headers):
-            await respond(send, 403, b"Unknown host.\n")
+        if (refused := host_refusal(incoming.headers, self.hosts)) is not None:
+            await respond(send, 403, refused.encode())
             return
         body = Body(receive)
         try:
@@ -276,7 +277,9 @@ class HttpExchange:
                 return
             except (httpx.TransportError, httpx.InvalidURL) as problem:
                 self._posting.close()
-                await self._refuse(502, reason_of(problem), reason_of(problem))
+                await self._refuse(
+                    502, self._proxy.upstream.reason(problem), self._proxy.upstream.reason(problem)
+                )
                 return
             try:
                 if copy < frame.copies:
@@ -431,7 +434,7 @@ class HttpExchange:
                 async for chunk in response.aiter_raw():
                     await self.write(chunk)
         except httpx.TransportError as problem:
-            self.abort(reason_of(problem))
+            self.abort(self._proxy.upstream.reason(problem))
             return
         self._note_end()
         await self._end()
@@ -448,7 +451,7 @@ class HttpExchange:
             await sender.finish()
         except httpx.TransportError as problem:
             await sender.finish()
-            self.abort(reason_of(problem))
+            self.abort(self._proxy.upstream.reason(problem))
             return
         finally:
             self.connection.close_stream(session, sender)
@@ -537,7 +540,7 @@ class Poster:
             finally:
                 await response.aclose()
         except (httpx.TransportError, httpx.InvalidURL) as problem:
-            connection.event("note", of=number, by=PROXY, text=reason_of(problem))
+            connection.event("note", of=number, by=PROXY, text=self._upstream.reason(problem))
             return
         finally:
             written.set()
@@ -561,14 +564,6 @@ class Poster:
 
 class CutError(Exception):
     """A rule has cut off what was being sent."""
-
-
-def reason_of(problem: Exception) -> str:
-    """Return why the server could not be reached, or has broken off."""
-    text = str(problem).strip() or type(problem).__name__
-    if isinstance(problem, httpx.ConnectTimeout):
-        text = "it does not accept the connection in time"
-    return f"the server failed: {text}"
 
 
 def _no_frame(body: bytes) -> InterceptedFrame:

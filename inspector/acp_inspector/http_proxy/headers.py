@@ -1,17 +1,15 @@
-"""Headers on their way: what concerns one hop only, who may use the proxy, and what is secret."""
+"""Headers on their way: what concerns one hop only, and what is secret."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
-from ipaddress import ip_address
+from collections.abc import Collection, Sequence
 from typing import Final, TypeAlias
 
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, is_ambiguous_name, is_secret_name
 from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
 from acp_protocol.jsonrpc import Json
-from acp_protocol.net import is_loopback
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
 
@@ -50,60 +48,6 @@ def forwarded(headers: Headers, *, without: Collection[bytes] = ()) -> list[tupl
     named = {each.strip().lower() for value in listed for each in value.split(b",")}
     left_out = HOP_BY_HOP | named | set(without)
     return [(name, value) for name, value in headers if name.lower() not in left_out]
-
-
-class HostList:
-    """The names by which the proxy may be addressed.
-
-    A page in a browser reaches any server of this machine by a name of its own that leads here,
-    and is recognised by that name.
-    """
-
-    def __init__(self, host: str, port: int, allowed: Iterable[str] = ()) -> None:
-        """Accept the address that is listened on, loopback names, and `allowed` names."""
-        self._port = port
-        self._host = _name(host)
-        self._allowed = {_name(each) for each in allowed}
-        self._takes_addresses = not host or _is_wildcard(host)
-
-    def accepts(self, headers: Headers) -> bool:
-        found = [value.decode("latin-1") for name, value in headers if name.lower() == b"host"]
-        if len(found) != 1:
-            return False
-        host, port = split_host(found[0])
-        if _name(host) in self._allowed:
-            return True
-        is_ours = is_loopback(host) or _name(host) == self._host
-        is_ours = is_ours or (self._takes_addresses and _is_address(host))
-        return is_ours and port in {None, self._port}
-
-
-def split_host(text: str) -> tuple[str, int | None]:
-    """Return name and port of `HOST`, `HOST:PORT` or `[ADDRESS]:PORT`; the port may be missing.
-
-    A port that is no number is -1.
-    """
-    head, colon, port = text.rpartition(":")
-    if not colon or (":" in head and not head.endswith("]")):
-        return text, None
-    number = int(port) if port.isascii() and port.isdigit() and len(port) < 6 else -1
-    return head, number
-
-
-def _name(host: str) -> str:
-    return host.strip().removeprefix("[").removesuffix("]").rstrip(".").lower()
-
-
-def _is_address(host: str) -> bool:
-    try:
-        ip_address(_name(host))
-    except ValueError:
-        return False
-    return True
-
-
-def _is_wildcard(host: str) -> bool:
-    return _is_address(host) and ip_address(_name(host)).is_unspecified
 
 
 class HeaderRedactor:

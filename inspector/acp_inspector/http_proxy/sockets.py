@@ -15,6 +15,7 @@ from acp_inspector.http_proxy.headers import Headers, forwarded
 from acp_inspector.intercept.message import InterceptedFrame
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
+from acp_protocol.net import host_refusal
 
 if TYPE_CHECKING:
     from acp_inspector.http_proxy.application import HttpProxy, Incoming, Receive, Scope, Send
@@ -75,8 +76,8 @@ class SocketExchange:
     async def run(self) -> None:
         """Connect to the server, accept the client, and pass messages on until either closes."""
         await self._receive()
-        if not self._proxy.hosts.accepts(self._incoming.headers):
-            await self._refuse(403, [], b"Unknown host.\n")
+        if (refused := host_refusal(self._incoming.headers, self._proxy.hosts)) is not None:
+            await self._refuse(403, [], refused.encode())
             return
         connections = self._proxy.connections
         connection, _ = await connections.take(self._incoming.headers, opens=True)
@@ -115,7 +116,7 @@ class SocketExchange:
             self._settle(response.status_code, raw)
             await self._refuse(response.status_code, forwarded(raw), body)
         except (InvalidHandshake, OSError, TimeoutError) as problem:
-            body = f"the server failed: {problem or type(problem).__name__}\n".encode()
+            body = self._proxy.upstream.reason(problem).encode() + b"\n"
             self._note_response(502, (), body, by="proxy")
             self._settle(502, ())
             await self._refuse(502, [], body)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import socket
-import ssl
 from collections.abc import AsyncIterable
-from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlsplit
 
@@ -13,7 +11,12 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from acp_inspector.http_proxy.headers import Headers, forwarded
-from acp_protocol.errors import AcpError
+from acp_protocol.transport.remote import (
+    RemoteAddressError,
+    RemoteAgent,
+    network_problem,
+    ssl_context,
+)
 
 CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds that the server has to accept a connection."""
@@ -25,7 +28,6 @@ KEEP_ALIVE: Final = (
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
 )
 """Options of sockets: a peer that has vanished is noticed after a while."""
-_SCHEMES: Final = {"http": "http", "https": "https", "ws": "http", "wss": "https"}
 _OWN: Final = frozenset({b"host", b"accept-encoding", b"expect"})
 """Headers of a request that the proxy writes itself."""
 _HANDSHAKE: Final = frozenset(
@@ -39,53 +41,6 @@ _HANDSHAKE: Final = frozenset(
 )
 
 
-class UrlError(AcpError, ValueError):
-    """The URL of the server is none that can be proxied."""
-
-
-@dataclass(frozen=True, slots=True)
-class Origin:
-    """Scheme, host and port of the server."""
-
-    scheme: str
-    host: str
-    port: int | None
-    path: str
-    """The path of its endpoint."""
-    is_socket: bool
-    """Whether its URL is one of a WebSocket."""
-
-    @classmethod
-    def of(cls, url: str) -> Origin:
-        """Return the origin of a URL.
-
-        Raises:
-            UrlError: it has another scheme, no host, or parts that would be lost.
-        """
-        try:
-            parts = urlsplit(url)
-            host, port = parts.hostname, parts.port
-        except ValueError as problem:
-            raise UrlError(f"{url!r} is no URL: {problem}") from None
-        if parts.scheme not in _SCHEMES or not host:
-            raise UrlError(f"{url!r} is no URL of http, https, ws or wss")
-        if parts.username is not None or parts.query or parts.fragment:
-            hint = "the client sends its credentials and its query itself"
-            raise UrlError(f"the URL of {host} has a user, a query or a fragment", hint=hint)
-        scheme = _SCHEMES[parts.scheme]
-        return cls(scheme, host, port, parts.path or "/", parts.scheme in {"ws", "wss"})
-
-    @property
-    def netloc(self) -> str:
-        """What stands in `Host`."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return host if self.port is None else f"{host}:{self.port}"
-
-    @property
-    def url(self) -> str:
-        return f"{self.scheme}://{self.netloc}"
-
-
 class _Connect(connect):
     """Opens a WebSocket at its URL and nowhere else: credentials go to one server only."""
 
@@ -97,14 +52,24 @@ class _Connect(connect):
 class Upstream:
     """Sends requests to the server as they came; follows nothing and keeps no cookies."""
 
-    def __init__(self, origin: Origin) -> None:
-        self.origin = origin
-        is_secure = origin.scheme == "https"
-        # The certificates of the system, or those that SSL_CERT_FILE names.
-        self._context = ssl.create_default_context() if is_secure else None
+    def __init__(self, agent: RemoteAgent) -> None:
+        """Get ready; connects to nothing yet.
+
+        Raises:
+            RemoteAddressError: the URL has a query, or the certificates cannot be read.
+        """
+        parts = urlsplit(agent.url)
+        if parts.query:
+            hint = "the client sends its query itself"
+            raise RemoteAddressError("the URL of the server has a query", hint=hint)
+        self._agent = agent
+        self.host_name = parts.hostname or ""
+        self.path = parts.path or "/"
+        self._port = parts.port
+        self._context = ssl_context(agent)
         self._transport = httpx.AsyncHTTPTransport(
             verify=self._context or False,
-            http2=is_secure,
+            http2=agent.is_secure,
             trust_env=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
             socket_options=KEEP_ALIVE,
@@ -119,15 +84,13 @@ class Upstream:
             httpx.TransportError: the server cannot be reached, or breaks off.
             httpx.InvalidURL: the target is none.
         """
-        scheme, _, _ = self.origin.url.partition(":")
-        url = httpx.URL(
-            scheme=scheme, host=self.origin.host, port=self.origin.port, raw_path=target
-        )
+        scheme = "https" if self._agent.is_secure else "http"
+        url = httpx.URL(scheme=scheme, host=self.host_name, port=self._port, raw_path=target)
         request = httpx.Request(
             method,
             url,
             headers=[
-                (b"host", self.origin.netloc.encode()),
+                (b"host", self._agent.host.encode()),
                 *forwarded(headers, without=_OWN),
                 # What is compressed could be neither recorded nor changed.
                 (b"accept-encoding", b"identity"),
@@ -150,7 +113,7 @@ class Upstream:
         scheme = "wss" if self._context is not None else "ws"
         passed = forwarded(headers, without=_OWN | _HANDSHAKE)
         found = await _Connect(
-            f"{scheme}://{self.origin.netloc}{target.decode('ascii')}",
+            f"{scheme}://{self._agent.host}{target.decode('ascii')}",
             additional_headers=[
                 (name.decode("latin-1"), value.decode("latin-1")) for name, value in passed
             ],
@@ -170,6 +133,14 @@ class Upstream:
             for option in KEEP_ALIVE:
                 plain.setsockopt(*option)
         return found
+
+    def reason(self, problem: Exception) -> str:
+        """Return why the server could not be reached, or has broken off."""
+        if isinstance(problem, httpx.ConnectError | OSError):
+            return network_problem(self._agent, problem).reason
+        if isinstance(problem, httpx.ConnectTimeout | TimeoutError):
+            return f"{self._agent.host} does not accept the connection in time"
+        return f"{self._agent.host} failed: {str(problem).strip() or type(problem).__name__}"
 
     async def close(self) -> None:
         await self._transport.aclose()

@@ -37,7 +37,7 @@ class SocketLimits:
     """Seconds that a connection may wait for another request."""
     head_bytes: int = 64 * 1024
     ping_s: float = 20.0
-    """Seconds between pings of a WebSocket."""
+    """Seconds between pings of a WebSocket; 0 for none."""
     pong_s: float = 60.0
     """Seconds that a client may take to respond to one."""
 
@@ -46,7 +46,13 @@ class LimitedConfig(uvicorn.Config):
     """The settings of a server, with its limits."""
 
     def __init__(
-        self, app: ASGIApp, limits: SocketLimits, tls: ssl.SSLContext | None, max_message: int
+        self,
+        app: ASGIApp,
+        limits: SocketLimits,
+        tls: ssl.SSLContext | None,
+        max_message: int,
+        *,
+        has_date: bool = True,
     ) -> None:
         def tls_context(*_: object) -> ssl.SSLContext:
             assert tls is not None
@@ -67,6 +73,7 @@ class LimitedConfig(uvicorn.Config):
             log_level="critical",
             access_log=False,
             server_header=False,
+            date_header=has_date,
             proxy_headers=False,
             timeout_keep_alive=math.ceil(limits.keep_alive_s),
             timeout_graceful_shutdown=1,

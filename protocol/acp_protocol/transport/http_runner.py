@@ -135,12 +135,15 @@ async def run_app(
     stop: anyio.Event,
     max_message: int = 2**20,
     limits: SocketLimits | None = None,
+    has_date: bool = True,
 ) -> None:
     """Serve `app` until `stop` is set, and end; at the latest when cancelled.
 
-    `max_message` is the bytes of one WebSocket message, at most.
+    `max_message` is the bytes of one WebSocket message, at most. `has_date`: whether responses get
+    a `Date`.
     """
-    config = LimitedConfig(app, limits or SocketLimits(), listener.tls, max_message)
+    limits = limits or SocketLimits()
+    config = LimitedConfig(app, limits, listener.tls, max_message, has_date=has_date)
     server = _Server(config)
 
     async with anyio.create_task_group() as tasks:

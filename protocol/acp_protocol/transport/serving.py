@@ -71,7 +71,7 @@ async def serve(
     access = Access(token, hosts, options.origins, listener.scheme)
     connections = Connections(open_agent, server_limits=options.limits)
     stop = anyio.Event() if stop is None else stop
-    async with _ended_by_signals(stop):
+    async with ended_by_signals(stop):
         sys.stderr.write(f"{program}: serves ACP at {listener.url}{connections.path}\n")
         if is_new:
             sys.stderr.write(f"{program}: token {token}\n")
@@ -82,7 +82,7 @@ async def serve(
 
 
 @asynccontextmanager
-async def _ended_by_signals(stop: anyio.Event) -> AsyncGenerator[None]:
+async def ended_by_signals(stop: anyio.Event) -> AsyncGenerator[None]:
     """Set `stop` at the first signal that ends programs, and cancel the block at the second."""
     is_ready = anyio.Event()
     async with anyio.create_task_group() as tasks:

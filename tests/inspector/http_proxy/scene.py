@@ -6,7 +6,7 @@ import asyncio
 import json
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, MutableMapping
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
@@ -17,11 +17,12 @@ import httpx
 import uvicorn
 
 from acp_inspector.http_proxy.application import MAX_BODY_BYTES
-from acp_inspector.http_proxy.serving import Listen, serve
-from acp_inspector.http_proxy.upstream import Origin
+from acp_inspector.http_proxy.serving import serve
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.proxy.session import ProxyOptions
 from acp_inspector.recording.reader import read_recording
+from acp_protocol.transport.http_runner import Listener
+from acp_protocol.transport.remote import RemoteAgent
 
 LIMIT = 20
 CONNECTION = {"Acp-Connection-Id": "c1"}
@@ -270,14 +271,15 @@ async def proxied(
     if rules:
         (folder / "rules.toml").write_text(rules)
         options = replace(options, rules=folder / "rules.toml")
-    with anyio.fail_after(LIMIT):
+    with ExitStack() as stack, anyio.fail_after(LIMIT):
         async with running(agent) as port, anyio.create_task_group() as tasks:
+            listener = stack.enter_context(Listener("127.0.0.1:0"))
             ending = anyio.Event()
             tasks.start_soon(
                 partial(
                     serve,
-                    Listen("127.0.0.1", 0),
-                    Origin.of(to or f"http://127.0.0.1:{port}/acp"),
+                    listener,
+                    RemoteAgent(to or f"http://127.0.0.1:{port}/acp"),
                     options,
                     announce=announced.append,
                     ending=ending,
