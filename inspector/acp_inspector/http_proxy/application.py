@@ -11,12 +11,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping
 from dataclasses import dataclass
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import anyio
+import anyio.lowlevel
 import httpx
 
 from acp_inspector.http_proxy.connection import (
+    Carrier,
     Connection,
     Handover,
     Posting,
@@ -31,6 +33,9 @@ from acp_inspector.intercept.message import InterceptedFrame, Refusal
 from acp_protocol import jsonrpc
 from acp_protocol.jsonrpc import Json
 from acp_protocol.net import host_refusal
+
+if TYPE_CHECKING:
+    from acp_inspector.intercept.rules import RequestFault
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -184,6 +189,11 @@ class HttpExchange:
         """Whether the response has."""
         self.has_ended = False
         self._is_settled = False
+        self._broken_by = ""
+        """Why the exchange was broken off; empty if it was not."""
+        self._fault: RequestFault | None = None
+        self._written = 0
+        """Bytes of the response that were written, where a rule may break it off."""
 
     async def run(self, receive: Receive) -> None:
         """Carry out the exchange, until it is done, the client leaves or it is broken off."""
@@ -194,6 +204,8 @@ class HttpExchange:
                         if self._body.is_whole:
                             tasks.start_soon(self._watch, receive)
                         await self._run()
+                    if self._broken_by and not self.has_begun:
+                        await respond(self._send, 502, self._broken_by.encode() + b"\n")
                     tasks.cancel_scope.cancel()
             finally:
                 self._posting.close()
@@ -203,6 +215,7 @@ class HttpExchange:
     def abort(self, why: str) -> None:
         """Break the exchange off."""
         self._note_end(**{"from": "agent", "why": why})
+        self._broken_by = why
         self._scope.cancel()
 
     async def _watch(self, receive: Receive) -> None:
@@ -228,6 +241,13 @@ class HttpExchange:
 
     async def _run(self) -> None:
         frame = await self._admit()
+        self._fault = self.connection.fault_of(self.incoming.method, self.number)
+        if self._fault is not None and self._fault.refusal is not None:
+            self._posting.close()
+            await self._refuse_by(self._fault.refusal)
+            return
+        if self._fault is not None and self._fault.delay:
+            await self.connection.pause(self._fault.delay)
         if frame is None:
             frame, is_sent = await self._posting.decision()
             if not is_sent:
@@ -286,7 +306,7 @@ class HttpExchange:
                     self._note_copy(response, copy)
                     continue
                 self._posting.close()
-                await self._take(response, frame.late)
+                await self._take(response, frame.late or (self._fault.late if self._fault else 0))
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
@@ -462,6 +482,8 @@ class HttpExchange:
 
     async def _respond_for_dropped(self, frame: InterceptedFrame) -> None:
         """Respond to a request whose frame is not sent."""
+        if self._broken_by:
+            return
         if frame.refusal is not None:
             await self._refuse_by(frame.refusal)
         elif frame.replies and _is_initialize(frame.frame.data):
@@ -500,17 +522,31 @@ class HttpExchange:
 
     async def write(self, data: bytes) -> None:
         """Write a part of the body; waits for a reader that is slow."""
+        fault = self._fault
+        if fault is None or fault.cut_at is None:
+            await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            return
+        data = data[: fault.cut_at - self._written]
+        self._written += len(data)
         await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        if self._written >= fault.cut_at:
+            self.abort(f"cut by {fault.by}")
+            # The caller is cancelled here.
+            await anyio.lowlevel.checkpoint()
 
     async def _end(self, data: bytes = b"") -> None:
+        if self._fault is not None and self._fault.cut_at is not None and data:
+            await self.write(data)
+            data = b""
         self.has_ended = True
         await self._send({"type": "http.response.body", "body": data, "more_body": False})
 
 
-class Poster:
+class Poster(Carrier):
     """Posts frames of the client that are injected, as the client has posted its last one."""
 
     def __init__(self, upstream: Upstream, connection: Connection) -> None:
+        super().__init__()
         self._upstream = upstream
         self._connection = connection
 
@@ -520,9 +556,6 @@ class Poster:
         written = asyncio.Event()
         self._connection.tasks.start_soon(self._post, frame, written)
         await written.wait()
-
-    def dropped(self, frame: InterceptedFrame) -> None:
-        """Do nothing: nobody waits for it."""
 
     async def _post(self, frame: InterceptedFrame, written: asyncio.Event) -> None:
         connection, number = self._connection, frame.frame.seq

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+from abc import ABC, abstractmethod
 from collections import OrderedDict, deque
 from collections.abc import Callable, Generator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from anyio.abc import TaskGroup
 
@@ -29,6 +30,7 @@ from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
     from acp_inspector.intercept.channel import Channel
+    from acp_inspector.intercept.rules import RequestFault
 
 MAX_BODY_SHOWN: Final = 1 << 16
 """Bytes of a body that is no message which a recording keeps."""
@@ -42,26 +44,46 @@ class CarrierGoneError(AcpError):
     """What was to carry a frame is closed."""
 
 
-class Carrier(Protocol):
-    """Sends a frame where it was going when it came, or where an injected one belongs."""
+class Carrier(ABC):
+    """Sends frames where they were going when they came, or where injected ones belong."""
 
+    def __init__(self) -> None:
+        self._under_way = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @abstractmethod
     async def send(self, frame: InterceptedFrame, wire: bytes) -> None:
         """Send a frame; `wire` is how it came, empty if it is injected.
 
         Raises:
             CarrierGoneError: it cannot be sent.
         """
-        ...
 
-    def dropped(self, frame: InterceptedFrame) -> None:
+    def dropped(self, frame: InterceptedFrame) -> None:  # noqa: B027 - few have to know
         """Take note that the frame will not be sent."""
-        ...
+
+    def admitted(self) -> None:
+        """Take note that a frame will be sent or dropped later."""
+        self._under_way += 1
+        self._idle.clear()
+
+    def settled(self) -> None:
+        """Take note that it was."""
+        self._under_way -= 1
+        if not self._under_way:
+            self._idle.set()
+
+    async def wait_settled(self) -> None:
+        """Wait until all that was admitted was sent or dropped."""
+        await self._idle.wait()
 
 
-class Handover:
+class Handover(Carrier):
     """Hands a frame to the task that waits for it: the body of a request, or of a response."""
 
     def __init__(self) -> None:
+        super().__init__()
         self._decided: asyncio.Future[tuple[InterceptedFrame, bool]] = asyncio.Future()
         self._sent = asyncio.Event()
 
@@ -157,6 +179,25 @@ class Connection:
         if self.session.recorder is not None:
             self.session.recorder.event(name, **data)
 
+    def fault_of(self, request: str, number: int) -> RequestFault | None:
+        """Return what the first rule that acts on a request does to it, and record that."""
+        for rule in self.session.rules:
+            fault = rule.fault_of(request)
+            if fault is None:
+                continue
+            if self.session.controller is not None:
+                self.session.controller.get().note_match(fault.by)
+            if fault.refusal is not None:
+                self.event("refused", id=number, by=fault.by, status=fault.refusal.status)
+            elif fault.late:
+                self.event("late", id=number, by=fault.by, seconds=fault.late)
+            elif fault.delay:
+                self.event("delayed", id=number, by=fault.by, seconds=fault.delay)
+            elif fault.cut_at is not None:
+                self.event("cut", id=number, by=fault.by, at=fault.cut_at)
+            return fault
+        return None
+
     def new_exchange(self) -> int:
         """Return the number of a new exchange."""
         self._exchanges += 1
@@ -185,6 +226,7 @@ class Connection:
             if channel is None or not is_wanted:
                 return InterceptedFrame.of(frame)
             self._carriers[frame.seq] = carrier, wire
+            carrier.admitted()
             if side == "client":
                 self._remember(frame, carrier)
             await asyncio.to_thread(channel.put, frame)
@@ -271,9 +313,8 @@ class Connection:
                 done.result()
 
     async def _deliver(self, frame: InterceptedFrame) -> None:
-        carrier, wire = self._carriers.pop(frame.frame.seq, (None, b""))
-        if carrier is None:
-            carrier = self._carrier_of(frame)
+        own, wire = self._carriers.pop(frame.frame.seq, (None, b""))
+        carrier = own or self._carrier_of(frame)
         if carrier is None:
             if len(self._waiting) == MAX_WAITING:
                 self._lose(self._waiting.popleft())
@@ -283,6 +324,9 @@ class Connection:
             await carrier.send(frame, wire)
         except (CarrierGoneError, OSError):
             self._lose(frame)
+        finally:
+            if own is not None:
+                own.settled()
 
     def _lose(self, frame: InterceptedFrame) -> None:
         self.event("discarded", of=frame.frame.seq, by=NO_STREAM)
@@ -315,6 +359,7 @@ class Connection:
         carrier, _ = self._carriers.pop(frame.frame.seq, (None, b""))
         if carrier is not None:
             carrier.dropped(frame)
+            carrier.settled()
 
     def _call(self, function: Callable[..., object], *arguments: object) -> None:
         """Call a function in the event loop, from any thread."""

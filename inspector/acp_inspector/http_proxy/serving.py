@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Final
 
@@ -52,6 +53,7 @@ async def serve(
         return open_session([agent.shown_url], options, warn, remote=remote)
 
     upstream = Upstream(agent)
+    logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
     try:
         first = await anyio.to_thread.run_sync(open_, 1)
         async with anyio.create_task_group() as tasks:
@@ -72,4 +74,10 @@ async def serve(
             connections.close()
             stop.set()
     finally:
+        logging.getLogger("uvicorn.error").removeFilter(_is_unexpected)
         await upstream.close()
+
+
+def _is_unexpected(record: logging.LogRecord) -> bool:
+    """Return whether a message of the server says more than that a response was broken off."""
+    return "without completing response" not in record.getMessage()

@@ -10,7 +10,7 @@ import anyio
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from acp_inspector.http_proxy.connection import CarrierGoneError, Connection, body_members
+from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, Connection, body_members
 from acp_inspector.http_proxy.headers import Headers, forwarded
 from acp_inspector.intercept.message import InterceptedFrame
 from acp_protocol.framing import Side
@@ -29,7 +29,7 @@ _ACCEPTED_BY: Final = frozenset(
 )
 
 
-class SocketSender:
+class SocketSender(Carrier):
     """Sends frames on a socket, as text or as bytes."""
 
     def __init__(
@@ -37,6 +37,7 @@ class SocketSender:
         exchange: SocketExchange,
         write: Callable[[list[bytes | float]], Awaitable[None]],
     ) -> None:
+        super().__init__()
         self._exchange = exchange
         self._write = write
 
@@ -53,9 +54,6 @@ class SocketSender:
             return
         for _ in range(frame.copies):
             await self._write([*frame.pieces(frame.raw)])
-
-    def dropped(self, frame: InterceptedFrame) -> None:
-        """Do nothing: the socket goes on without the frame."""
 
 
 class SocketExchange:
@@ -104,6 +102,15 @@ class SocketExchange:
             version=incoming.version,
             headers=connection.redactor.headers(incoming.headers),
         )
+        fault = connection.fault_of("WebSocket", self.number)
+        if fault is not None and fault.refusal is not None:
+            body = fault.refusal.body.encode()
+            self._note_response(fault.refusal.status, (), body, by="proxy")
+            self._settle(fault.refusal.status, ())
+            await self._refuse(fault.refusal.status, (), body)
+            return
+        if fault is not None:
+            await connection.pause(fault.delay)
         try:
             upstream = await self._proxy.upstream.open_socket(
                 incoming.target, incoming.headers, *self._asked
@@ -121,6 +128,8 @@ class SocketExchange:
             self._settle(502, ())
             await self._refuse(502, [], body)
         else:
+            if fault is not None:
+                await connection.pause(fault.late)
             await self._converse(upstream)
 
     def _settle(self, status: int, answer: Headers) -> None:
@@ -223,6 +232,7 @@ class SocketExchange:
             self._note_close(LOST, "client")
             upstream.transport.abort()
         else:
+            await _settle(to_agent)
             self._note_close(code, "client", reason or "")
             await _close(upstream, code, reason or "")
         scope.cancel()
@@ -242,6 +252,7 @@ class SocketExchange:
         except ConnectionClosed:
             code = upstream.close_code or LOST
             reason = upstream.close_reason or ""
+        await _settle(to_client)
         self._note_close(code, "agent", reason)
         if code != LOST:
             # Without a code, the client gets none either.
@@ -273,6 +284,12 @@ class SocketExchange:
             {"type": "websocket.http.response.start", "status": status, "headers": kept}
         )
         await self._send({"type": "websocket.http.response.body", "body": body})
+
+
+async def _settle(senders: dict[str, SocketSender]) -> None:
+    """Wait until what is under way is sent."""
+    for sender in senders.values():
+        await sender.wait_settled()
 
 
 async def _close(upstream: ClientConnection, code: int, reason: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING
 
-from acp_inspector.http_proxy.connection import CarrierGoneError
+from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError
 from acp_inspector.http_proxy.event_stream import (
     MAX_EVENT_BYTES,
     EventSplitter,
@@ -20,10 +20,11 @@ if TYPE_CHECKING:
     from acp_inspector.http_proxy.application import HttpExchange
 
 
-class EventSender:
+class EventSender(Carrier):
     """The stream of one response, and what sends its frames."""
 
     def __init__(self, exchange: HttpExchange, max_event: int = MAX_EVENT_BYTES) -> None:
+        super().__init__()
         self._exchange = exchange
         self._connection = exchange.connection
         self._splitter = EventSplitter(max_event)
@@ -54,7 +55,8 @@ class EventSender:
                 await self._admit(event, event.data)
 
     async def finish(self) -> None:
-        """Send and record what came of an event that has no end."""
+        """Send what is under way, and what came of an event that has no end."""
+        await self.wait_settled()
         rest = self._splitter.rest()
         if rest and not self._is_begun:
             await self._write(rest)
@@ -111,6 +113,3 @@ class EventSender:
     async def _write(self, data: bytes) -> None:
         async with self._writing:
             await self._exchange.write(data)
-
-    def dropped(self, frame: InterceptedFrame) -> None:
-        """Do nothing: the stream goes on without the frame."""

@@ -185,6 +185,11 @@ class InterceptController:
         """How many frames each rule and add-on has acted on, in their order."""
         return {hook.name: self._match_counts[hook.name] for hook in self._hooks}
 
+    def note_match(self, name: str) -> None:
+        """Count that a rule has acted on something that is no frame."""
+        with self._changed:
+            self._match_counts[name] += 1
+
     # Observers.
 
     def heartbeat(self) -> None:
@@ -517,8 +522,7 @@ class InterceptController:
             self._warnings.failure(hook.name, problem)
             return frame
         if len(processed.events) > len(frame.events):
-            with self._changed:
-                self._match_counts[hook.name] += 1
+            self.note_match(hook.name)
         return processed
 
     def _match_breakpoints(self, frame: InterceptedFrame) -> None:

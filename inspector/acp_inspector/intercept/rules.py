@@ -26,6 +26,7 @@ from acp_inspector.intercept.message import (
     Inject,
     InterceptedFrame,
     InterceptError,
+    Refusal,
     encode,
     parse_or_none,
 )
@@ -93,6 +94,8 @@ class InterceptRule:
     """A value for each field of the action."""
     trigger: Trigger = Trigger()
     seed: int = 0
+    request: str | None = None
+    """The HTTP requests that it acts on, one of `REQUESTS`; None: it acts on frames."""
     _matched: dict[Side, int] = field(default_factory=dict[Side, int])
     _rng: dict[Side, Random] = field(default_factory=dict[Side, Random])
 
@@ -106,34 +109,73 @@ class InterceptRule:
     def process(self, frame: InterceptedFrame, inject: Inject) -> InterceptedFrame:
         """Return a copy after the action, or `frame` if the rule does not act on it."""
         del inject
-        side, trigger = frame.frame.side, self.trigger
-        if not self._fits(frame):
-            return frame
-        self._matched[side] += 1
-        number = self._matched[side] - trigger.after
-        is_late = trigger.first is not None and number > trigger.first
-        if number <= 0 or number % trigger.every or is_late:
-            return frame
-        if trigger.probability < 1 and self._rng[side].random() >= trigger.probability:
+        side = frame.frame.side
+        if not (self._fits(frame) and self._acts(side)):
             return frame
         copy = frame.copy()
         ACTIONS[self.action].run(copy, self.values, self.name, self._rng[side])
         return copy
+
+    def fault_of(self, request: str) -> RequestFault | None:
+        """Return what happens to an HTTP request of a kind; None if the rule does not act on it."""
+        if self.request != request or not self._acts("client"):
+            return None
+        values, by = self.values, self.name
+        match self.action:
+            case "status":
+                return RequestFault(by, refusal=_refusal(values))
+            case "late":
+                return RequestFault(by, late=values["seconds"])
+            case "delay":
+                seconds = delayed(values["seconds"], values["jitter"], self._rng["client"])
+                return RequestFault(by, delay=round(seconds, 6))
+            case _:
+                return RequestFault(by, cut_at=values["bytes"])
+
+    def _acts(self, side: Side) -> bool:
+        """Count what the rule may act on, and return whether it does."""
+        trigger = self.trigger
+        self._matched[side] += 1
+        number = self._matched[side] - trigger.after
+        is_late = trigger.first is not None and number > trigger.first
+        if number <= 0 or number % trigger.every or is_late:
+            return False
+        return trigger.probability >= 1 or self._rng[side].random() < trigger.probability
 
     def fits_all(self, frame: InterceptedFrame) -> bool:
         """Return whether none of the messages of an array matches, so that all of it may."""
         return not any(self._fits(entry) for _, entry in BatchEdit(frame).entries())
 
     def _fits(self, frame: InterceptedFrame) -> bool:
-        return self.trigger.side in {None, frame.frame.side} and self.matches(frame.current)
+        is_ours = self.request is None and self.trigger.side in {None, frame.frame.side}
+        return is_ours and self.matches(frame.current)
 
 
-def load_rules(path: Path, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:
+@dataclass(frozen=True, slots=True)
+class RequestFault:
+    """What happens to an HTTP request."""
+
+    by: str
+    """The rule."""
+    refusal: Refusal | None = None
+    """The response that it gets, and the server never sees it."""
+    delay: float = 0.0
+    """Seconds before the server gets it."""
+    late: float = 0.0
+    """Seconds that the response is held back."""
+    cut_at: int | None = None
+    """Bytes of the response after which it breaks off."""
+
+
+def load_rules(
+    path: Path, compile_filter: Callable[[str], Matcher], *, is_http: bool = False
+) -> Sequence[InterceptRule]:
     """Return the rules of a file, in its order.
 
     Args:
         path: The file.
         compile_filter: May raise `FilterError`.
+        is_http: Whether frames travel over HTTP, so that rules may act on that.
 
     Raises:
         RulesError: the file cannot be read or is invalid.
@@ -145,13 +187,15 @@ def load_rules(path: Path, compile_filter: Callable[[str], Matcher]) -> Sequence
         reason = problem.strerror if isinstance(problem, OSError) else "it is not UTF-8"
         raise RulesError(f"{path} cannot be read: {reason}") from None
     try:
-        return parse_rules(text, compile_filter)
+        return parse_rules(text, compile_filter, is_http=is_http)
     except RulesError as problem:
         raise RulesError(f"{path}: {problem}") from None
 
 
-def parse_rules(text: str, compile_filter: Callable[[str], Matcher]) -> Sequence[InterceptRule]:
-    """Return the rules in a TOML document.
+def parse_rules(
+    text: str, compile_filter: Callable[[str], Matcher], *, is_http: bool = False
+) -> Sequence[InterceptRule]:
+    """Return the rules in a TOML document; see `load_rules`.
 
     Raises:
         RulesError: it is invalid.
@@ -169,6 +213,10 @@ def parse_rules(text: str, compile_filter: Callable[[str], Matcher]) -> Sequence
         if rule.name in {other.name for other in rules}:
             name = single_line(rule.name, MAX_NAME_CHARS)
             raise RulesError(f"rule {number}: the name `{name}` is used twice")
+        used = rule.action if rule.action in HTTP_ACTIONS else rule.request and "request"
+        if used and not is_http:
+            name = single_line(rule.name, MAX_NAME_CHARS)
+            raise RulesError(f"rule `{name}`: `{used}` is for HTTP, which `proxy --listen` speaks")
         rules.append(rule)
     return tuple(rules)
 
@@ -241,8 +289,9 @@ def _read_rule(table: _Table, seed: int, compile_filter: Callable[[str], Matcher
     table.path = f"rule `{single_line(name, MAX_NAME_CHARS)}`"
     if not name or name == "person":
         raise table.error("name", "has to be a name of its own")
-    keys = ("name", "filter", "from", "after", "first", "every", "probability")
+    keys = ("name", "filter", "from", "request", "after", "first", "every", "probability")
     table.check_keys((*keys, *ACTIONS))
+    request = table.choice("request", REQUESTS) if "request" in table.values else None
     sides: dict[Any, Side] = {"client": "client", "agent": "agent"}
     if "from" in table.values:
         table.choice("from", tuple(sides))
@@ -258,7 +307,20 @@ def _read_rule(table: _Table, seed: int, compile_filter: Callable[[str], Matcher
     except FilterError as problem:
         raise table.error("filter", f"is invalid: {problem}") from None
     action, values = _read_action(table)
-    return InterceptRule(name, matches, action, values, trigger, seed)
+    if request is not None:
+        _check_request(table, request, action)
+    return InterceptRule(name, matches, action, values, trigger, seed, request)
+
+
+def _check_request(table: _Table, request: str, action: str) -> None:
+    """Refuse what a rule about requests cannot have."""
+    for key in ("filter", "from"):
+        if key in table.values:
+            raise table.error(key, "chooses frames, and `request` chooses requests")
+    known = REQUEST_ACTIONS - ({"cut"} if request == "WebSocket" else set())
+    if action not in known:
+        names = ", ".join(f"`{each}`" for each in sorted(known))
+        raise table.error(action, f"is for frames; a request can have {names}")
 
 
 def _read_action(table: _Table) -> tuple[str, Mapping[str, Any]]:
@@ -401,6 +463,20 @@ def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
         frame.answer(by, result=values["result"], error=values["error"])
 
 
+def _refusal(values: _Values) -> Refusal:
+    return Refusal(values["code"], values["body"], values["retry_after"])
+
+
+def _refuse(frame: InterceptedFrame, values: _Values, by: str) -> None:
+    if frame.frame.side == "client":
+        frame.refuse(_refusal(values), by)
+
+
+def _respond_late(frame: InterceptedFrame, values: _Values, by: str) -> None:
+    if frame.frame.side == "client":
+        frame.respond_late(values["seconds"], by)
+
+
 @dataclass(frozen=True, slots=True)
 class RuleAction:
     """An action of rules."""
@@ -518,5 +594,24 @@ ACTIONS: Final[Mapping[str, RuleAction]] = {
         lambda frame, v, by, _: _answer(frame, v, by),
         _check_answer,
     ),
+    "status": RuleAction(
+        {
+            "code": _integer(least=400, most=599),
+            "body": lambda table, key: table.text(key, ""),
+            "retry_after": lambda table, key: (
+                table.integer(key, least=0) if key in table.values else None
+            ),
+        },
+        lambda frame, v, by, _: _refuse(frame, v, by),
+    ),
+    "late": RuleAction(
+        {"seconds": _seconds()}, lambda frame, v, by, _: _respond_late(frame, v, by)
+    ),
 }
 """What rules can do: the key in the file, its fields, and what it does to a frame."""
+HTTP_ACTIONS: Final = frozenset({"late", "status"})
+"""Those that act on the HTTP request of a frame."""
+REQUEST_ACTIONS: Final = frozenset({"cut", "delay", "late", "status"})
+"""Those that act on requests, whether or not they have a frame."""
+REQUESTS: Final = ("GET", "POST", "DELETE", "WebSocket")
+"""The requests that a rule can act on; a WebSocket is none of GET."""

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from acp_inspector.intercept.addons import Addon
     from acp_inspector.intercept.controller import InterceptController
     from acp_inspector.intercept.message import Hook, InterceptedFrame
+    from acp_inspector.intercept.rules import InterceptRule
     from acp_inspector.recording.rotation import RotatingWriter
     from acp_inspector.redaction.stream import EntryRedactor
 
@@ -237,7 +238,7 @@ class ProxyOptions:
 class ProxySession:
     """The recorder, controller and control socket of a running proxy; each is optional."""
 
-    def __init__(self, warn: Warn = warn) -> None:
+    def __init__(self, warn: Warn = warn, *, is_remote: bool = False) -> None:
         self.recorder: Recorder | None = None
         self.controller: LazyController | None = None
         self.kill: Callable[[int], None] = lambda signal: None
@@ -249,6 +250,8 @@ class ProxySession:
         self.warn = BackgroundWarner(warn)
         self.dialect: str | None = None
         """That of the traffic, if it was chosen."""
+        self.is_remote = is_remote
+        self.rules: Sequence[InterceptRule] = ()
         self._addons: Sequence[Addon] = ()
 
     def forwarder(self, side: Side, source: int, sink: int) -> Forwarder:
@@ -282,7 +285,8 @@ class ProxySession:
         if options.rules is not None:
             from acp_inspector.intercept.rules import load_rules
 
-            hooks += load_rules(options.rules, filters.compile)
+            self.rules = load_rules(options.rules, filters.compile, is_http=self.is_remote)
+            hooks += self.rules
         if options.addons:
             from acp_inspector.intercept.addons import Addon
 
@@ -351,7 +355,7 @@ def open_session(
         RecordingError: only a part of the recording would be redacted, or its name is invalid.
         AcpError: a filter, a rule or an add-on is invalid.
     """
-    session = ProxySession(warn)
+    session = ProxySession(warn, is_remote=remote is not None)
     is_plain = not (options.has_control or options.intercepts)
     if options.record is None and is_plain:
         return session

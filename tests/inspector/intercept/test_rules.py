@@ -358,7 +358,7 @@ def drain(scene: Scene) -> None:
 
 @pytest.mark.parametrize("name", STRIKES)
 def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(name: str) -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    text, *_ = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
     matching = LiveFilters()
     rules = [rule for rule in parse_rules(text, matching.compile) if rule.name == name]
     scene = Scene([*rules], filters=matching)
@@ -373,7 +373,7 @@ def test_every_example_in_the_documents_strikes_what_it_means_and_nothing_else(n
 
 
 def test_the_examples_are_all_there() -> None:
-    (text,) = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
+    text, *_ = re.findall(r"```toml\n(.*?)```", DOCS.read_text("utf-8"), re.DOTALL)
     assert [rule.name for rule in parse_rules(text, LiveFilters().compile)] == list(STRIKES)
 
 
@@ -382,7 +382,7 @@ def test_every_example_in_the_documents_is_a_file_of_rules() -> None:
     assert examples
     shown = "".join(examples)
     for text in examples:
-        assert parse_rules(text, LiveFilters().compile)
+        assert parse_rules(text, LiveFilters().compile, is_http=True)
     assert [name for name in ACTIONS if f"\n{name} = " not in shown] == []
     assert [name for name in ACTIONS if f"\n| `{name}` |" not in DOCS.read_text("utf-8")] == []
 
