@@ -48,7 +48,7 @@ async def test_a_turn_over_http_with_a_permission() -> None:
             asked = await said()
             chosen = {"outcome": {"outcome": "selected"}}
             answer = {"jsonrpc": "2.0", "id": asked["id"], "result": chosen}
-            assert (await peer.post_message(answer)).status_code == 400
+            assert (await peer.post_message(answer, "another")).status_code == 400
             assert (await peer.post_message(answer, session)).status_code == 202
             assert (await said())["params"]["text"] == "selected"
             assert (await said())["result"] == {"stopReason": "end_turn"}
@@ -443,6 +443,7 @@ async def test_a_websocket_whose_client_does_not_read_is_closed(
         for _ in range(8):
             await socket.send(prompt.decode())
         await server.connections.wait_closed()
+        socket.transport.abort()
     assert "ends: the client has read nothing for 0.3 s" in caplog.text
 
 
