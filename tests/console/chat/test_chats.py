@@ -317,6 +317,7 @@ async def test_prompts_sent_in_a_turn_are_each_a_turn_of_its_own(
         for text in ("one", "two", "three"):
             session.send(text)
         assert session.queued == ["one", "two", "three"]
+        assert session.name == "one"
         await all_.until(lambda: said(session) == "[one][two][three]" and not session.is_busy)
         assert session.queued == []
 

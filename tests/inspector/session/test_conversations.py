@@ -44,6 +44,16 @@ def test_a_prompt_is_the_users_message_and_makes_the_session_busy() -> None:
     assert conversation.info.is_busy
 
 
+def test_options_are_those_of_the_response_that_sets_one() -> None:
+    options = [{"id": "model", "currentValue": "b"}]
+    params = {"sessionId": "s1", "configId": "model", "value": "b"}
+    conversation = talk(
+        ask("client", 1, "session/set_config_option", **params),
+        answer("agent", 1, {"configOptions": options}),
+    )
+    assert conversation.info.config_options == options
+
+
 def test_an_echo_of_the_running_prompt_is_not_shown_twice() -> None:
     assert kinds(talk(prompt(1, "hello"), chunk("hello", kind="user_message_chunk"))) == [
         "UserMessage"
