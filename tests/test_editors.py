@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,7 @@ import pytest
 from acp_inspector.control.client import running_proxies
 from acp_inspector.importers.acp_el import LispList, LispReader
 from acp_inspector.recording.reader import read_recording
+from tests.console.cli.servers import serving
 from tests.warm import WARM
 
 PAGE = (Path(__file__).parent.parent / "docs/editors.md").read_text()
@@ -304,7 +305,9 @@ def talk(stdin: Any, stdout: Any, cwd: Path) -> str:
     return str(told["stopReason"])
 
 
-PROXIES = [start for start in starts() if start.command.endswith("acp-console")]
+CONSOLE = [start for start in starts() if start.command.endswith("acp-console")]
+PROXIES = [start for start in CONSOLE if start.args[0] == "proxy"]
+BRIDGES = [start for start in CONSOLE if start.args[0] == "bridge"]
 AGENT = [start for start in starts() if start.command.endswith("acp-agent")]
 
 
@@ -314,7 +317,8 @@ def test_every_editor_that_is_named_has_examples() -> None:
     assert len(sections) == 9
     assert all("--" in start.args for start in PROXIES)
     assert [start.section for start in AGENT] == ["Our agent"] * 2
-    assert len(PROXIES) + len(AGENT) == len(starts())
+    assert [start.section for start in BRIDGES] == ["A remote agent"]
+    assert len(PROXIES) + len(BRIDGES) + len(AGENT) == len(starts())
 
 
 @pytest.mark.parametrize(
@@ -359,6 +363,24 @@ def test_an_editor_opens_a_session_of_our_agent_with_the_model_of_the_example(
         process.wait(LIMIT)
     assert process.returncode == 0
     assert any((machine.home / "state").iterdir()) == ("--sessions" in start.args)
+
+
+@pytest.mark.parametrize("start", BRIDGES, ids=lambda start: start.section)
+def test_an_editor_talks_to_a_remote_agent_through_the_example(
+    start: Start, machine: Machine, tmp_path: Path
+) -> None:
+    (variable,) = start.env
+    token = "0123456789abcdef-token"
+    words = ("bridge", "--listen", "127.0.0.1:0", "--token-env", variable, "--")
+    with serving(*words, str(machine.programs / "my-agent"), env={variable: token}) as server:
+        args = [server.url if word.startswith("https:") else word for word in start.args]
+        here = replace(start, args=tuple(args), env={variable: token})
+        with started(machine, here, tmp_path, "pipes") as (process, stdin, stdout):
+            assert talk(stdin, stdout, tmp_path) == "end_turn"
+            stdin.close()
+            process.wait(LIMIT)
+        assert process.returncode == 0
+        assert server.wait_for("exited with code ") == "0"
 
 
 @pytest.mark.parametrize("line", re.findall(r"```sh\n(.*?)\n```", PAGE, re.DOTALL))

@@ -80,9 +80,22 @@ def speech_options(command: Decorated) -> Decorated:
 
 def remote_options(command: Decorated) -> Decorated:
     """Let a command take an agent at a URL in place of AGENT; see `chosen_agent`."""
+    return url_options(
+        click.option(
+            "--token-env",
+            callback=note_remote,
+            expose_value=False,
+            metavar="VARIABLE",
+            help="With --url: the environment variable with the token (Authorization: Bearer).",
+        )(command)
+    )
+
+
+def url_options(command: Decorated) -> Decorated:
+    """Add `--url` and `--header` to a command that has a `--token-env`; see `given_remote`."""
     url = click.option(
         "--url",
-        callback=_note_remote,
+        callback=note_remote,
         expose_value=False,
         metavar="URL",
         help="Use the agent that serves ACP at this URL: https://…, http://…, wss://… or ws://….",
@@ -91,23 +104,16 @@ def remote_options(command: Decorated) -> Decorated:
         "--header",
         "headers",
         multiple=True,
-        callback=_note_remote,
+        callback=note_remote,
         expose_value=False,
         metavar="NAME:VALUE",
         help="With --url: send this header with each request; ${VARIABLE} in VALUE is replaced, "
         "so that no secret is in the command line.",
     )
-    token = click.option(
-        "--token-env",
-        callback=_note_remote,
-        expose_value=False,
-        metavar="VARIABLE",
-        help="With --url: the environment variable with the token (Authorization: Bearer).",
-    )
-    return url(header(token(command)))
+    return url(header(command))
 
 
-def _note_remote(context: click.Context, parameter: click.Parameter, value: object) -> object:
+def note_remote(context: click.Context, parameter: click.Parameter, value: object) -> object:
     context.meta[f"{_REMOTE}.{parameter.name}"] = value
     return value
 

@@ -122,7 +122,6 @@ def command(
     is_all: bool,
     format_: str,
     server: ServerOptions | None,
-    token_env: str | None,
     is_repeated: bool,
 ) -> int:
     """Play the agent of the recording FILE on stdin and stdout, for any client.
@@ -141,9 +140,8 @@ def command(
 
     acp-console test client runs a client with many recordings.
     """  # noqa: D301 - the mark by which click keeps lines apart
-    del token_env
     if server is None:
-        refuse_unused(context, [*PARAMETERS, "is_repeated"], "--listen")
+        refuse_unused(context, [*PARAMETERS, "is_repeated"], "without --listen")
     with reported_refusal(report, file, "agent"):
         comparison = Comparison.of(level, strict, expect, ignored, recording=file)
         recording = read_whole(file)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
@@ -12,6 +12,7 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import note_remote
 from acp_console.cli.errors import UsageError
 from acp_console.cli.param_types import DURATION, DURATION_OR_NEVER, Parsed
 from acp_protocol.host.process import raise_descriptor_limit
@@ -63,6 +64,7 @@ _OPTIONS: Final = (
     ),
     click.option(
         "--token-env",
+        callback=note_remote,
         metavar="VARIABLE",
         help="Environment variable that holds the token (Authorization: Bearer). With --listen it "
         f"is {TOKEN_VARIABLE} by default, and a new token is printed if it is not set.",
@@ -117,16 +119,13 @@ _OPTIONS: Final = (
 
 
 def server_options(command: Command) -> Command:
-    """Add the options of a server to a command; it gets `server`, None without `--listen`.
-
-    It gets `token_env` too, which it may have another use for then.
-    """
+    """Add the options of a server to a command; it gets `server`, None without `--listen`."""
 
     @wraps(command)
     def with_server(*args: Any, **parameters: Any) -> object:
         given = {name: parameters.pop(name) for name in PARAMETERS}
         server = None if given["listen"] is None else _options(**given)
-        return command(*args, server=server, token_env=given["token_env"], **parameters)
+        return command(*args, server=server, **parameters)
 
     for option in reversed(_OPTIONS):
         with_server = option(with_server)
@@ -159,8 +158,8 @@ def _options(
     )
 
 
-def refuse_unused(context: click.Context, names: Sequence[str], needed: str) -> None:
-    """Refuse options that were given but have no effect.
+def refuse_unused(context: click.Context, names: Collection[str], why: str) -> None:
+    """Refuse options that were given but have no effect: with another one, or without it.
 
     Raises:
         UsageError: one was.
@@ -168,7 +167,7 @@ def refuse_unused(context: click.Context, names: Sequence[str], needed: str) -> 
     for param in context.command.params:
         is_given = context.get_parameter_source(param.name or "") is _GIVEN
         if param.name in names and is_given:
-            raise UsageError(f"{param.opts[-1]} has no effect without {needed}")
+            raise UsageError(f"{param.opts[-1]} has no effect {why}")
 
 
 _GIVEN: Final = click.core.ParameterSource.COMMANDLINE

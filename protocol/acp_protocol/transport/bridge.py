@@ -1,4 +1,4 @@
-"""Agents that know only pipes, for clients on a network: a process for each connection.
+"""Between pipes and the network: agents for clients elsewhere, and clients for agents elsewhere.
 
 Messages pass as the other side has written them; only what is around them differs.
 """
@@ -6,21 +6,38 @@ Messages pass as the other side has written them; only what is around them diffe
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Final
 
 import anyio
 
-from acp_protocol.errors import AgentExitedError, ConnectionClosedError, describe_exit
+from acp_protocol.errors import (
+    ConnectionClosedError,
+    FrameTooLongError,
+    TransportError,
+    describe_exit,
+)
 from acp_protocol.framing import Framing
 from acp_protocol.host.process import GRACE, ChildProcess, spawn
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.jsonrpc import (
+    ErrorResponse,
+    Request,
+    RequestId,
+    SuccessResponse,
+    id_key,
+    read_message,
+)
 from acp_protocol.transport.base import Transport
+from acp_protocol.transport.opening import exited
+from acp_protocol.transport.remote import RemoteClosedError
 from acp_protocol.transport.served_connections import OpenAgent
 from acp_protocol.transport.stdio import StreamTransport
 
-EXIT_WAIT_S: Final = 1.0
-"""Seconds that an agent whose output has ended has to exit."""
+LAST_S: Final = 2.0
+"""Seconds that an agent has to respond to a client that has left."""
+MAX_NAMED: Final = 5
+"""Open requests that an error names."""
 MAX_LINE: Final = 8192
 """Bytes of a line of stderr that are printed at once."""
 WriteLine = Callable[[str], object]
@@ -108,11 +125,96 @@ class _Process(StreamTransport):
             while not (frame := await super().receive()).strip():
                 pass
         except ConnectionClosedError:
-            code: int | None = None
-            with anyio.move_on_after(EXIT_WAIT_S):
-                code = await self._child.wait()
-            raise AgentExitedError(code, self._child.stderr_tail()) from None
+            raise await exited(self._child) from None
         return frame
 
 
 _IN_ONE_LINE: Final = bytes.maketrans(b"\r\n", b"  ")
+
+
+class _OpenRequests:
+    """The requests of a client that have no response yet."""
+
+    def __init__(self) -> None:
+        self._methods: dict[tuple[str, RequestId], str] = {}
+        self._changed = anyio.Event()
+
+    def sent(self, frame: bytes) -> None:
+        message = read_message(frame)
+        if isinstance(message, Request):
+            self._methods[id_key(message.id)] = message.method
+
+    def received(self, frame: bytes) -> None:
+        message = read_message(frame)
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            self._methods.pop(id_key(message.id), None)
+            self._changed.set()
+            self._changed = anyio.Event()
+
+    async def wait_none(self) -> None:
+        while self._methods:
+            await self._changed.wait()
+
+    def __str__(self) -> str:
+        """Name those after which something may have changed."""
+        names = [method for method in self._methods.values() if method != "initialize"]
+        more = len(names) - MAX_NAMED
+        return f"{', '.join(names[:MAX_NAMED])}{f' and {more} more' if more > 0 else ''}"
+
+
+async def pass_messages(client: Transport, agent: Transport, *, last_s: float = LAST_S) -> None:
+    """Pass the messages of both sides until one of them ends.
+
+    Args:
+        client: what a client is connected to.
+        agent: the connection to an agent elsewhere.
+        last_s: seconds that the agent has to respond to a client that has left.
+
+    Raises:
+        ConnectionClosedError: the agent has ended the connection, or it broke.
+        FrameTooLongError: one of them sent a message beyond the limit.
+    """
+    requests = _OpenRequests()
+    problems: list[TransportError] = []
+
+    async def pass_up() -> None:
+        try:
+            while True:
+                frame = await client.receive()
+                if frame.strip():
+                    requests.sent(frame)
+                    # An end of the agent is noticed where its messages are received.
+                    with suppress(ConnectionClosedError):
+                        await agent.send(frame)
+        except FrameTooLongError as problem:
+            problems.append(problem)
+        except ConnectionClosedError:
+            with anyio.move_on_after(last_s):
+                await requests.wait_none()
+        tasks.cancel_scope.cancel()
+
+    async def pass_down() -> None:
+        try:
+            while True:
+                frame = await agent.receive()
+                with suppress(ConnectionClosedError):
+                    await client.send(frame)
+                requests.received(frame)
+        except (ConnectionClosedError, FrameTooLongError) as problem:
+            problems.append(_completed(problem, requests))
+        tasks.cancel_scope.cancel()
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(pass_up)
+        tasks.start_soon(pass_down)
+    if problems:
+        raise problems[0]
+
+
+def _completed(problem: TransportError, requests: _OpenRequests) -> TransportError:
+    """Add to the end of a connection what cannot be known any more."""
+    names = str(requests)
+    if not names or not isinstance(problem, ConnectionClosedError):
+        return problem
+    text = f"{problem.summary}; it is not known whether the agent has done what these ask: {names}"
+    return RemoteClosedError(text, hint=problem.hint)

@@ -671,9 +671,10 @@ class HttpTransport:
     async def _hand_on(self, frame: bytes, stream: str | None) -> None:
         """Let a frame of the agent be received; wait while too many are not received yet."""
         changes = self._state.received(read_message(frame), stream)
+        # It comes before what the stream of its session says.
+        self._put(frame)
         for session in changes.opened:
             await self._open_stream(session)
-        self._put(frame)
         for session in changes.closed:
             if (closed := self._streams.pop(session, None)) is not None:
                 closed.scope.cancel()

@@ -117,13 +117,18 @@ class StartedAgent(OpenedAgent):
         return self._child.stderr_tail()
 
     async def ending(self, stray_output: bytes | None = None) -> AcpError:
-        code: int | None = None
-        with anyio.move_on_after(EXIT_WAIT_S):
-            code = await self._child.wait()
-        return AgentExitedError(code, self._child.stderr_tail(), stray_output)
+        return await exited(self._child, stray_output)
 
     async def close_sending(self) -> None:
         await self._pipes.close_sending()
+
+
+async def exited(child: ChildProcess, stray_output: bytes | None = None) -> AgentExitedError:
+    """Return how a process has ended whose output has."""
+    code: int | None = None
+    with anyio.move_on_after(EXIT_WAIT_S):
+        code = await child.wait()
+    return AgentExitedError(code, child.stderr_tail(), stray_output)
 
 
 class ReachedAgent(OpenedAgent):

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_inspector.recording.reader import read_recording
+from acp_protocol.jsonrpc import encode_request
 from tests.console.cli.servers import LIMIT_S, initialize, serving
 from tests.console.conftest import Agent, Call
 from tests.warm import WARM
@@ -47,7 +49,13 @@ def test_a_new_token_is_printed_and_a_signal_ends_the_agents(agent: Agent) -> No
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        ((), "missing --listen"),
+        ((), "missing --listen or --url"),
+        (("--token-env", "X"), "--token-env has no effect without --url"),
+        (("--url", "http://127.0.0.1:1", "--plain"), "--plain has no effect without --listen"),
+        (("--url", "http://127.0.0.1:1", "--", "x"), "there is no command to start"),
+        (("--url", "ftp://127.0.0.1"), "is no URL of an agent"),
+        (("--url", "http://127.0.0.1:1", "--token-env", "UNSET_"), "UNSET_ is not set"),
+        (("--listen", "127.0.0.1:0", "--header", "a:b", "--", "x"), "no effect with --listen"),
         (("--listen", "127.0.0.1:0"), "missing the agent's command"),
         (("--listen", "example.com", "--", "x"), "is not ADDRESS:PORT"),
         (("--listen", "0.0.0.0:0", "--", "x"), "would get the token unencrypted"),
@@ -91,3 +99,81 @@ def test_a_reader_of_stderr_that_leaves_does_not_end_the_server(agent: Agent) ->
         finally:
             process.terminate()
         assert process.wait(LIMIT_S) == exit_codes.DONE
+
+
+URL_SCHEMES = ("http", "ws")
+TALK = 'prompt = hear_prompt(); say("one, "); say("two"); end(prompt); hear("never")'
+
+
+def bridged(url: str, scheme: str) -> list[str]:
+    """Return the command of an agent that is elsewhere."""
+    return [
+        *(*WARM, "-m", "acp_console", "bridge", "--token-env", "ACP_CONSOLE_TOKEN", "--url"),
+        scheme + url.removeprefix("http"),
+    ]
+
+
+@pytest.fixture
+def token(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACP_CONSOLE_TOKEN", TOKEN)
+
+
+@pytest.mark.parametrize("scheme", URL_SCHEMES)
+@pytest.mark.usefixtures("token")
+def test_a_client_on_stdio_has_a_turn_with_an_agent_elsewhere(
+    scheme: str, agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    recording = tmp_path / "talk.acp.ndjson"
+    with serving("bridge", "--listen", "127.0.0.1:0", "--", *agent(TALK)) as server:
+        proxy = [*WARM, "-m", "acp_console", "proxy", "--record", str(recording), "--no-control"]
+        done = call("exec", "count", "--", *proxy, "--", *bridged(server.url, scheme))
+        assert (done.code, done.out.strip()) == (exit_codes.DONE, "one, two")
+        assert server.wait_for("exited with code ") == "0"
+    assert len(read_recording(recording).frames) == 8
+
+
+@pytest.mark.usefixtures("token")
+def test_the_end_of_the_server_ends_the_bridge_and_says_what_is_not_known(agent: Agent) -> None:
+    script = 'greet(); hear("session/new"); sys.stderr.write("ready\\n"); hear("never")'
+    words = ("bridge", "--listen", "127.0.0.1:0", "--drain", "1ms", "--", *agent(script))
+    with (
+        serving(*words) as server,
+        subprocess.Popen(
+            bridged(server.url, "ws"),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+        ) as process,
+    ):
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(encode_request(1, "initialize", {}) + b"\n")
+        process.stdin.flush()
+        process.stdout.readline()
+        process.stdin.write(encode_request(2, "session/new", {}) + b"\n")
+        process.stdin.flush()
+        server.wait_for(" | ready")
+        server.process.send_signal(signal.SIGTERM)
+        assert process.wait(2 * LIMIT_S) == exit_codes.AGENT
+        errors = process.stderr.read()
+    assert errors.startswith(b"error: ")
+    assert b"it is not known whether the agent has done what these ask: session/new" in errors
+
+
+@pytest.mark.parametrize("scheme", URL_SCHEMES)
+def test_a_wrong_token_is_an_error_with_a_hint(
+    scheme: str, agent: Agent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving("bridge", "--listen", "127.0.0.1:0", "--", *agent(TALK)) as server:
+        monkeypatch.setenv("ACP_CONSOLE_TOKEN", "another-token-0123456789")
+        done = subprocess.run(
+            bridged(server.url, scheme),
+            input=encode_request(1, "initialize", {}) + b"\n",
+            capture_output=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+    assert done.returncode == exit_codes.AGENT
+    assert b"401" in done.stderr
+    assert b"hint: name the variable that holds the token" in done.stderr
