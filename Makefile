@@ -32,7 +32,7 @@ check: install-dev ## formatting, lint, types, and the direction of imports
 pytest: install-dev ## the tests alone, but for the long ones
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m "not long"
 
-long: install-dev ## the long tests: pictures, screens, kills, faults, fuzzing
+long: install-dev ## the long tests: screens, conformance, kills, faults, fuzzing
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -q -m long
 
 interop: install-dev $(INTEROP)/installed ## try everything against other people's programs from npm
