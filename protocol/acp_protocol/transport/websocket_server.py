@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import logging
 from collections import deque
+from contextlib import suppress
 from typing import Final
 
 import anyio
 from starlette.responses import Response
-from starlette.websockets import WebSocket, WebSocketDisconnect
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentExitedError, ConnectionClosedError
@@ -94,7 +95,9 @@ class _ServedSocket:
             while connection.ended_by is None:
                 await connection.wait_change()
         if not self._has_left:
-            with anyio.move_on_after(CLOSE_TIMEOUT_S):
+            # The client may be leaving now.
+            leaving = suppress(WebSocketDisconnect, WebSocketDisconnected)
+            with leaving, anyio.move_on_after(CLOSE_TIMEOUT_S):
                 await self._close(connection.ended_by, connection.reason)
 
     async def _close(self, ended_by: EndedBy, reason: str) -> None:
@@ -136,6 +139,8 @@ class _ServedSocket:
             with anyio.move_on_after(self._connections.server_limits.body_s) as limit:
                 while not self._connection.is_initialized:
                     await self._handle_first(await self._next())
+                    if self._connection.ended_by is not None:
+                        return
             if limit.cancelled_caught:
                 self._connection.end("protocol", "initialize did not come in time")
             while True:
