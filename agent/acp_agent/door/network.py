@@ -19,13 +19,14 @@ from acp_agent.services import AgentServices, build_services
 from acp_agent.settings.keys import HttpSettings
 from acp_agent.settings.providers import SettingsError
 from acp_agent.store.errors import StoreError
+from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
 from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http_runner import Listener
 from acp_protocol.transport.memory import memory_pair
-from acp_protocol.transport.served_connections import ServerLimits
+from acp_protocol.transport.served_connections import Connections, ServerLimits
 from acp_protocol.transport.server_options import ServerOptions
 from acp_protocol.transport.serving import open_listener, serve
 from acp_protocol.user_files.paths import ConfigPathError
@@ -69,8 +70,17 @@ def _refuse(text: str) -> int:
 
 async def _serve(services: AgentServices, options: ServerOptions, listener: Listener) -> None:
     agents = AgentPool(services)
-    drain = agents.wait_settled
-    await serve(options, listener, agents.open, os.environ, program="acp-agent", drain=drain)
+    async with BackgroundTasks() as tasks:
+        tasks.start_soon(services.store.share, agents.give_up)
+        await serve(
+            options,
+            listener,
+            agents.open,
+            os.environ,
+            program="acp-agent",
+            drain=agents.wait_settled,
+            attach=agents.attach,
+        )
 
 
 def server_options(settings: HttpSettings) -> ServerOptions:
@@ -90,6 +100,7 @@ def server_options(settings: HttpSettings) -> ServerOptions:
         hosts=settings.allow_host,
         origins=settings.allow_origin,
         limits=ServerLimits(connections=settings.max_connections),
+        affinity=settings.affinity,
         drain_s=settings.drain,
     )
 
@@ -99,7 +110,25 @@ class AgentPool:
 
     def __init__(self, services: AgentServices) -> None:
         self._services = services
-        self._agents: set[AgentServer] = set()
+        self._agents: dict[AgentServer, Transport] = {}
+        """Each with the client's end of it."""
+        self._connections: Connections | None = None
+
+    def attach(self, connections: Connections) -> None:
+        """Note the connections that the agents are for."""
+        self._connections = connections
+
+    def give_up(self, number: int) -> bool:
+        """End the connection that has a session open, if its client is gone.
+
+        Return whether it ends; another client, of this process or another one, wants the session.
+        """
+        for server, transport in list(self._agents.items()):
+            if server.sessions is not None and server.sessions.holds(number):
+                assert self._connections is not None
+                reason = "its client is gone, and another one has opened its session"
+                return self._connections.end_if_unattended(transport, reason)
+        return False
 
     @asynccontextmanager
     async def open(self) -> AsyncGenerator[Transport]:
@@ -108,11 +137,11 @@ class AgentPool:
         ours, theirs = memory_pair(WAITING_FRAMES)
         server = AgentServer(self._services, CLIENT_DIALECTS)
         async with running_agent(server, in_dialect(theirs, dialect), dialect):
-            self._agents.add(server)
+            self._agents[server] = ours
             try:
                 yield ours
             finally:
-                self._agents.discard(server)
+                del self._agents[server]
                 await ours.aclose()
 
     async def wait_settled(self) -> None:

@@ -59,6 +59,11 @@ class SessionManager:
         """Return whether this connection has a session open, awake or suspended."""
         return session_id in self.awake or session_id in self.suspended
 
+    def holds(self, number: int) -> bool:
+        """Return whether this connection has the session of that number open."""
+        awake = (session.log.record.number for session in self.awake.values())
+        return number in awake or number in (each.number for each in self.suspended.values())
+
     def can_suspend(self, session: Session) -> bool:
         """Return whether a session is idle and everything of it is stored."""
         return self._is_idle(session) and session.log.is_flushed()

@@ -242,6 +242,12 @@ class HttpSettings(Section):
     max_connections: Count = setting(
         1024, "clients that may be connected at once", "--max-connections N"
     )
+    affinity: Namespace | None = setting(
+        None,
+        "value of the cookie acp-affinity, by which a load balancer knows this process; a random "
+        "one if it is not set",
+        "--affinity NAME",
+    )
     drain: Duration = setting(
         30.0, "how long turns may go on when the server is to end", "--drain TIME"
     )

@@ -105,6 +105,7 @@ _EXAMPLES: Final[Mapping[str, Json]] = {
     "http.listen": "127.0.0.1:8765",
     "http.tls_cert": "server.pem",
     "http.tls_key": "server.key",
+    "http.affinity": "host-1",
 }
 """The values of keys without a default."""
 _HEAD: Final = """\

@@ -7,6 +7,7 @@ holds its lock. A write while another process is writing raises a `BusyError`, s
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import json
 import logging
@@ -15,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, TypeVar, cast
 
@@ -40,8 +42,13 @@ RECONNECT_TIMEOUT_S: Final = 15.0
 MAX_STATEMENT_S: Final = 12.0
 """A statement of a server that takes longer is broken off: the server does not answer."""
 RETRY_INTERVAL_S: Final = 0.01
-TAKE_TIMEOUT_S: Final = 1.0
-"""How long a server may take to notice that the process that had a session was killed."""
+POLL_INTERVAL_S: Final = 0.5
+"""Between two looks at which sessions other processes want."""
+TAKE_TIMEOUT_S: Final = 2.0
+"""How long a server may take to notice that the process that had a session was killed, or another
+process to give it up."""
+GIVE_UP_TIMEOUT_S: Final = 8.0
+"""How long a connection of this process that ends may take to close its sessions."""
 COLUMNS: Final = (
     "number",
     "id",
@@ -183,6 +190,7 @@ class SessionStore:
         """How long `run` waits for another process that is writing, or for the database."""
         self.take_timeout_s = TAKE_TIMEOUT_S if is_remote else 0.0
         """How long `take` waits for the end of another process."""
+        self._give_up: Callable[[int], bool] | None = None
         self._memory_limit = memory_limit
         self._events_per_read = events_per_read
         self._driver = _open(storage, migrations)
@@ -233,18 +241,53 @@ class SessionStore:
         Raises:
             StoreError: the store cannot be used.
         """
-        deadline = anyio.current_time() + self.take_timeout_s
 
         def attempt() -> bool:
             with self._driver.errors():
                 return self.locks.take(number)
 
-        while True:
-            if await self.run(attempt):
-                return True
-            if anyio.current_time() >= deadline:
+        def ask() -> None:
+            with self._driver.errors():
+                self._driver.ask_for(number)
+
+        start = next_ask = anyio.current_time()
+        deadline = start + (self.take_timeout_s if self._give_up is None else TAKE_TIMEOUT_S)
+        while not await self.run(attempt):
+            if (time := anyio.current_time()) >= deadline:
                 return False
+            if time >= next_ask:
+                next_ask = time + POLL_INTERVAL_S
+                await self.run(ask)
+                if self._give_up is not None and self._give_up(number):
+                    deadline = start + GIVE_UP_TIMEOUT_S
             await anyio.sleep(RETRY_INTERVAL_S)
+        return True
+
+    async def share(self, give_up: Callable[[int], bool]) -> None:
+        """Give sessions up that other clients want; runs until it is cancelled.
+
+        `give_up` gets the number of a session that is open here, and returns whether it will be
+        closed.
+        """
+        loop = asyncio.get_running_loop()
+        self._give_up = give_up
+
+        def listen() -> None:
+            with self._driver.errors():
+                self._driver.listen(partial(loop.call_soon_threadsafe, give_up))
+
+        def poll() -> None:
+            with self._driver.errors():
+                self._driver.poll()
+
+        try:
+            await self.run(listen)
+            while True:
+                await anyio.sleep(POLL_INTERVAL_S)
+                with suppress(StoreError):
+                    await self.run(poll, 0.0)
+        finally:
+            self._give_up = None
 
     async def is_taken(self, number: int) -> bool:
         """Return whether any process has the session open."""

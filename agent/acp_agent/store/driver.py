@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol
 
@@ -81,6 +81,18 @@ class Driver(Protocol):
 
     def end_migration(self, format_: int) -> None:
         """Mark the database as one of ours in a format."""
+        ...
+
+    def listen(self, is_wanted: Callable[[int], object]) -> None:
+        """Call `is_wanted` when another process wants a session, at the latest at `poll`."""
+        ...
+
+    def poll(self) -> None:
+        """Receive what other processes want; connect again if the connection broke."""
+        ...
+
+    def ask_for(self, number: int) -> None:
+        """Let other processes know that this one wants a session."""
         ...
 
     def interrupt(self, max_s: float) -> None:

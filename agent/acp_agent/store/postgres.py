@@ -15,13 +15,14 @@ import os
 import socket
 import threading
 import time
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, cast
 
 import psycopg
+from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import Connection, Engine, NullPool, Row, TextClause, create_engine, text
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -85,6 +86,8 @@ _IS_LOCKED: Final = (
     f" AND CAST(classid AS bigint) = CAST({_NAMESPACE} AS bigint) & 4294967295"
     " AND CAST(objid AS bigint) = :number"
 )
+_CHANNEL: Final = "acp-agent "
+"""The first word of the channel of a schema; the second one is its name."""
 _MESSAGES: Final[Mapping[str, tuple[type[StoreError], str]]] = {
     "08": (BusyError, UNREACHABLE),
     "25006": (StoreError, READ_ONLY),
@@ -192,6 +195,8 @@ class PostgresDriver:
         self._next_attempt = 0.0
         self._started: float | None = None
         """When the statement that runs was sent."""
+        self._is_wanted: Callable[[int], object] | None = None
+        """Called when another process wants a session."""
         self._guard = threading.RLock()
         self.locks = AdvisoryLocks(self)
         with self.errors():
@@ -271,6 +276,32 @@ class PostgresDriver:
     def end_migration(self, format_: int) -> None:
         self.execute(f"COMMENT ON TABLE migration IS '{MARK}'")
 
+    def listen(self, is_wanted: Callable[[int], object]) -> None:
+        with self._guard:
+            self._is_wanted = is_wanted
+            if self._raw is not None:
+                self._listen()
+
+    def _listen(self) -> None:
+        def take_notice(notice: psycopg.Notify) -> None:
+            # Anybody may send to a channel.
+            number = int(notice.payload) if notice.payload.isdecimal() else 0
+            if self._is_wanted is not None and self.locks.is_held(number):
+                self._is_wanted(number)
+
+        if self._raw is not None and self._is_wanted is not None:
+            ((schema,),) = self.execute("SELECT current_schema()")
+            channel = sql.Identifier(f"{_CHANNEL}{schema}")
+            self.execute(f"LISTEN {channel.as_string(self._raw)}")
+            self._raw.add_notify_handler(take_notice)
+
+    def poll(self) -> None:
+        self.execute("SELECT 1")
+
+    def ask_for(self, number: int) -> None:
+        notify = f"SELECT pg_notify('{_CHANNEL}' || current_schema(), :number)"
+        self.execute(notify, number=str(number))
+
     def interrupt(self, max_s: float) -> None:
         started, raw = self._started, self._raw
         if raw is None or started is None or time.monotonic() - started < max_s:
@@ -305,6 +336,7 @@ class PostgresDriver:
         self._raw = cast("psycopg.Connection[Any]", connection.connection.dbapi_connection)
         try:
             self.locks.take_again(self._former)
+            self._listen()
             (self._former,) = self.execute(
                 "SELECT pid, CAST(backend_start AS text) FROM pg_stat_activity"
                 " WHERE pid = pg_backend_pid()"
@@ -357,6 +389,10 @@ class AdvisoryLocks:
         if held is not None and not held.is_lost:
             return True
         return bool(self._driver.execute(_IS_LOCKED, number=number))
+
+    def is_held(self, number: int) -> bool:
+        """Return whether this process has the session open."""
+        return number in self._held
 
     def check(self, number: int) -> None:
         self._driver.connect()

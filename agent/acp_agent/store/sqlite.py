@@ -10,7 +10,7 @@ import logging
 import os
 import sqlite3
 import stat
-from collections.abc import Generator, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -119,6 +119,15 @@ class SqliteDriver:
     def end_migration(self, format_: int) -> None:
         self.connection.execute(f"PRAGMA application_id = {APPLICATION}")
         self.connection.execute(f"PRAGMA user_version = {format_}")
+
+    def listen(self, is_wanted: Callable[[int], object]) -> None:
+        """Do nothing: processes that share a directory do not ask each other."""
+
+    def poll(self) -> None:
+        """Do nothing, as above."""
+
+    def ask_for(self, number: int) -> None:
+        """Do nothing, as above."""
 
     def interrupt(self, max_s: float) -> None:
         """Do nothing: no statement takes long."""

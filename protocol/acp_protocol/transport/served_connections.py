@@ -47,6 +47,11 @@ CLOSE_CODES: Final[Mapping[EndedBy, int]] = {
 """The code that closes a WebSocket, by what ends its connection."""
 
 
+def new_affinity() -> str:
+    """Return a value of the cookie that no other process has."""
+    return secrets.token_urlsafe(16)
+
+
 @dataclass(frozen=True, slots=True)
 class ServerLimits:
     """What all connections together may take, and how long."""
@@ -110,6 +115,11 @@ class OpenConnection:
         """When the client last sent a request or left a stream."""
         self._sending = anyio.Lock()
         self._changed = anyio.Event()
+
+    @property
+    def is_attended(self) -> bool:
+        """Whether the client reads at least one stream, or has a WebSocket."""
+        return self.state.is_socket or self.state.readers > 0
 
     def notify(self) -> None:
         """Wake all that wait: a frame came or was read, or the connection opened or ended."""
@@ -182,6 +192,8 @@ class Connections:
     server_limits: ServerLimits = field(default_factory=ServerLimits)
     path: str = "/acp"
     """Where the endpoint is, for the cookie."""
+    affinity: str = field(default_factory=new_affinity)
+    """The value of the cookie, by which a load balancer knows this process."""
     counts: Counts = field(default_factory=Counts)
 
     def __post_init__(self) -> None:
@@ -190,7 +202,6 @@ class Connections:
         self._tasks: TaskGroup | None = None
         self._closed = anyio.Event()
         """Set, and replaced, when a connection is closed."""
-        self._affinity = secrets.token_urlsafe(16)
         self.is_ending = False
         """Whether no more connections are opened; those that are open go on."""
 
@@ -242,13 +253,20 @@ class Connections:
             await anyio.sleep(limit / UNATTENDED_CHECKS)
             latest = anyio.current_time() - limit
             for each in list(self._open.values()):
-                is_attended = each.state.is_socket or each.state.readers
-                if not is_attended and each.attended_at <= latest:
+                if not each.is_attended and each.attended_at <= latest:
                     self.end_for_limit(each, f"no stream was read for {limit:g} s")
+
+    def end_if_unattended(self, agent: Transport, reason: str) -> bool:
+        """End the connection of an agent if its client reads nothing; return whether it ends."""
+        for each in list(self._open.values()):
+            if each.agent is agent and not each.is_attended:
+                self.end_for_limit(each, reason)
+                return True
+        return False
 
     def headers(self, connection: OpenConnection) -> dict[str, str]:
         """Return what a client gets with its connection: the id, and the way to this process."""
-        cookie = f"{AFFINITY_COOKIE}={self._affinity}; Path={self.path}; HttpOnly; SameSite=Lax"
+        cookie = f"{AFFINITY_COOKIE}={self.affinity}; Path={self.path}; HttpOnly; SameSite=Lax"
         return {"Acp-Connection-Id": connection.id, "Set-Cookie": cookie}
 
     def new(self, *, is_socket: bool = False) -> OpenConnection | Reply:

@@ -26,6 +26,8 @@ class ServerOptions:
     origins: tuple[str, ...] = ()
     """Pages of browsers that may use it."""
     limits: ServerLimits = field(default_factory=ServerLimits)
+    affinity: str | None = None
+    """The value of the cookie by which a load balancer knows this process; None: a new one."""
     drain_s: float = 30.0
     """Seconds that open requests have when the server is to end."""
 

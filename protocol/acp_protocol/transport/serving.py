@@ -14,7 +14,7 @@ import anyio
 from acp_protocol.net import is_loopback
 from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token
 from acp_protocol.transport.http_runner import UNIX, Listener, TlsFiles, serve_agents
-from acp_protocol.transport.served_connections import Connections, OpenAgent
+from acp_protocol.transport.served_connections import Connections, OpenAgent, new_affinity
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
 
 logger = logging.getLogger(__name__)
@@ -53,11 +53,13 @@ async def serve(
     program: str,
     stop: anyio.Event | None = None,
     drain: Callable[[], Awaitable[None]] | None = None,
+    attach: Callable[[Connections], object] | None = None,
 ) -> None:
     """Serve agents until a signal, or until `stop` is set, and then until their turns have ended.
 
     A second signal ends it at once. The URL and a new token are printed on stderr, as lines of
     `program`. `drain` waits for turns that run, besides for the requests of the connections.
+    `attach` gets the connections before there is one.
 
     Raises:
         ServerOptionsError: the token in the environment cannot be used.
@@ -69,7 +71,11 @@ async def serve(
     is_new, token = token is None, token or secrets.token_urlsafe(TOKEN_BYTES)
     hosts = listener.hosts_with(options.hosts)
     access = Access(token, hosts, options.origins, listener.scheme)
-    connections = Connections(open_agent, server_limits=options.limits)
+    connections = Connections(
+        open_agent, server_limits=options.limits, affinity=options.affinity or new_affinity()
+    )
+    if attach is not None:
+        attach(connections)
     stop = anyio.Event() if stop is None else stop
     async with ended_by_signals(stop):
         sys.stderr.write(f"{program}: serves ACP at {listener.url}{connections.path}\n")
