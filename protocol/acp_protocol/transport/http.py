@@ -220,8 +220,12 @@ class EventStream:
         return bool(self._waiting)
 
     def put(self, frame: bytes) -> None:
-        self._last = next(self._numbers)
-        self._waiting.append(Event(self._last, frame))
+        number = next(self._numbers)
+        if not self._last:
+            # A stream of that name, of which nothing was left, may have been dropped before.
+            self._forgotten = number - 1
+        self._last = number
+        self._waiting.append(Event(number, frame))
         self._totals.unread += len(frame)
 
     def next(self) -> Event | None:

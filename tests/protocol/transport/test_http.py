@@ -395,6 +395,20 @@ def test_events_that_could_not_be_written_are_read_again(replay: int) -> None:
     assert connection.unread == 0
 
 
+def test_no_event_is_skipped_where_nothing_of_a_stream_was_kept() -> None:
+    connection = served(limits=Limits(replay=0))
+    say(connection, "a", "s")
+    say(connection, "b", "s")
+    stream = opened(connection, session="s")
+    assert texts(connection, stream) == ["a", "b"]
+    connection.close_stream(stream)
+    say(connection, "c", "s")
+    refused = connection.open_stream(headers(session="s", last_event_id="1"))
+    assert isinstance(refused, Reply)
+    assert refused.status == 409
+    assert texts(connection, opened(connection, session="s", last_event_id="2")) == ["c"]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.data())
 def test_every_frame_is_read_once_in_order_and_again_after_a_named_event(
