@@ -51,6 +51,7 @@ PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 PROXY: Final = "proxy"
 """What has responded, if it is not the server."""
 _LENGTH: Final = b"content-length"
+_WITHOUT_BODY: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,11 @@ class Incoming:
     def value(self, name: bytes) -> str | None:
         return value_of(self.headers, name)
 
+    @property
+    def announces_body(self) -> bool:
+        """Whether its headers say that a body follows."""
+        return any(self.value(name) is not None for name in (_LENGTH, b"transfer-encoding"))
+
 
 class ClientLeftError(Exception):
     """The client has gone before its request was whole."""
@@ -82,10 +88,11 @@ class ClientLeftError(Exception):
 class Body:
     """The body of a request: all of it, or its beginning if it is too long."""
 
-    def __init__(self, receive: Receive) -> None:
+    def __init__(self, receive: Receive, incoming: Incoming) -> None:
         self._receive = receive
         self.beginning = b""
-        self.is_whole = False
+        # Over HTTP/2 the server does not say that there is none.
+        self.is_whole = incoming.method in _WITHOUT_BODY and not incoming.announces_body
 
     async def read(self, limit: int) -> None:
         """Read up to `limit` bytes or a chunk more.
@@ -142,7 +149,7 @@ class HttpProxy:
         if (refused := host_refusal(incoming.headers, self.hosts)) is not None:
             await respond(send, 403, refused.encode())
             return
-        body = Body(receive)
+        body = Body(receive, incoming)
         try:
             await body.read(self.max_body)
         except ClientLeftError:
@@ -462,6 +469,8 @@ class HttpExchange:
     async def _stream_events(self, response: httpx.Response, data: dict[str, Json]) -> None:
         self.connection.event("http_response", **data)
         await self._begin(response.status_code, forwarded(response.headers.raw))
+        # Over HTTP/2 the head waits for the first bytes of the body.
+        await self._send({"type": "http.response.body", "body": b"", "more_body": True})
         sender = EventSender(self)
         session = self.incoming.value(b"acp-session-id")
         self.connection.open_stream(session, sender)

@@ -381,6 +381,8 @@ class Connection:
     def _end(self) -> None:
         for thread in self._threads:
             thread.join(END_TIMEOUT_S)
+        # A file of a connection that never came is removed.
+        self.session.withdraw_recording()
         self.session.close()
 
 

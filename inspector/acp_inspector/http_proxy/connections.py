@@ -57,6 +57,7 @@ class Connections:
         """Those that have not begun."""
         self._live: list[Connection] = []
         """All, oldest first."""
+        self._is_over = False
         self._opening = asyncio.Lock()
         self._add(first)
 
@@ -104,14 +105,24 @@ class Connections:
         """Take note that an exchange is done."""
         if connection.is_over and not connection.open and connection in self._live:
             self._forget(connection)
-            self._tasks.start_soon(connection.close)
+            self._tasks.start_soon(self._close, connection)
 
     def close(self) -> None:
         """End all connections; what is open on them is broken off."""
+        self._is_over = True
         for connection in [*self._live]:
             connection.abort("the proxy ends")
             self._forget(connection)
             self._tasks.start_soon(connection.close)
+
+    async def _close(self, connection: Connection) -> None:
+        """Close a connection; open the next one if none is left, for observers to attach to."""
+        await connection.close()
+        async with self._opening:
+            if not (self._live or self._is_over):
+                await self._new()
+                if self._is_over:
+                    self.close()
 
     def _forget(self, connection: Connection) -> None:
         self._live.remove(connection)
