@@ -1,58 +1,48 @@
 """The admin endpoints: the status of the agent, its open sessions, and `agent.json`, over HTTP.
 
-Only this machine is served, no page of a browser, and only with the token. A page that a user
-visits can send requests to this machine, also under a host name of its own; such a request carries
-that name or the page's origin, and is refused before the token is compared.
+Only this machine is served, no page of a browser, and only with the token.
 
 Source: Continuum Router, ACP, "Admin API Endpoints".
 """
 
 from __future__ import annotations
 
-import errno
-import hmac
 import json
 import logging
 import os
 import secrets
-import socket
 import tempfile
-from collections.abc import Awaitable, Callable, Generator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Final, Protocol, Self, TypeAlias
 
 import anyio
-import h11
-from anyio.abc import ByteStream, SocketListener
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from acp_agent.continuum.agent_card import agent_json, capabilities
 from acp_agent.services import AgentServices
 from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.session import SuspendedSession
 from acp_agent.settings.providers import SettingsError
-from acp_agent.settings.types import UNIX
 from acp_agent.store.database import SessionRecord
-from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import describe_os_error
 from acp_protocol.jsonrpc import Json
-from acp_protocol.net import caller_refusal
+from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token, guarded
+from acp_protocol.transport.http_protocols import SocketLimits
+from acp_protocol.transport.http_runner import Listener, ListenError, run_app
 from acp_protocol.version import SCHEMA_ID, VERSION
 
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "/admin/acp"
-MAX_CONNECTIONS: Final = 16
-"""Connections at once; further ones wait until one of these is closed."""
-ACCEPT_RETRY_S: Final = 0.1
-HEAD_BYTES: Final = 16 * 1024
-MIN_TOKEN_CHARS: Final = 16
-_TOKEN_BYTES: Final = 32
+LIMITS: Final = SocketLimits(sockets=16, head_s=2.0, keep_alive_s=2.0, head_bytes=16 * 1024)
 Endpoint: TypeAlias = Callable[[], Awaitable[Json]]
 """Returns the body of a response."""
-Responder: TypeAlias = Callable[[h11.Request], Awaitable[tuple[int, Json]]]
-"""Returns the status and the body of a response."""
 
 
 class AddressInUseError(SettingsError):
@@ -71,20 +61,26 @@ class Agent(Protocol):
     def sessions(self) -> SessionManager | None: ...
 
 
-def admin_endpoints(agent: Agent) -> dict[str, Endpoint]:
-    """Return what makes the body of each endpoint, by its path."""
-    settings = agent.services.settings
+def admin_routes(
+    services: AgentServices, agents: Callable[[], Collection[Agent]], transports: Collection[str]
+) -> list[Route]:
+    """Return the endpoints of what `agents` returns, which listen at `transports`."""
+    settings = services.settings
+
+    def managers() -> list[SessionManager]:
+        return [agent.sessions for agent in agents() if agent.sessions is not None]
 
     async def status() -> Json:
-        suspended = len(agent.sessions.suspended) if agent.sessions else 0
-        active = len(agent.sessions.awake) if agent.sessions else 0
+        suspended = sum(len(each.suspended) for each in managers())
+        active = sum(len(each.awake) for each in managers())
+        versions = {agent.version for agent in agents()}
         return {
             "enabled": True,
             "version": settings.agent.version or VERSION,
             "schema": SCHEMA_ID,
-            "transport": [{"type": "stdio"}],
-            "protocolVersion": agent.version,
-            "capabilities": capabilities(settings, agent.services.mcp),
+            "transport": [{"type": each} for each in transports],
+            "protocolVersion": versions.pop() if len(versions) == 1 else None,
+            "capabilities": capabilities(settings, services.mcp),
             "model": settings.model.name,
             "sessions": {
                 "open": active + suspended,
@@ -94,26 +90,31 @@ def admin_endpoints(agent: Agent) -> dict[str, Endpoint]:
         }
 
     async def sessions() -> Json:
-        if agent.sessions is None:
-            return {"sessions": []}
-        found = [
-            _session(await each.log.current(), each.suspended(), is_running=each.is_busy)
-            for each in list(agent.sessions.awake.values())
-        ]
-        store = agent.services.store
-        for id_, suspended in list(agent.sessions.suspended.items()):
-            if (record := await store.run(partial(store.get, id_))) is not None:
-                found.append(_session(record, suspended, is_suspended=True))
+        found: list[Json] = []
+        store = services.store
+        for manager in managers():
+            for each in list(manager.awake.values()):
+                record = await each.log.current()
+                found.append(_session(record, each.suspended(), is_running=each.is_busy))
+            for id_, suspended in list(manager.suspended.items()):
+                if (record := await store.run(partial(store.get, id_))) is not None:
+                    found.append(_session(record, suspended, is_suspended=True))
         return {"sessions": found}
 
     async def card() -> Json:
-        return agent_json(settings, agent.services.mcp)
+        return agent_json(settings, services.mcp)
 
-    return {
-        f"{PREFIX}/status": status,
-        f"{PREFIX}/sessions": sessions,
-        f"{PREFIX}/agent.json": card,
-    }
+    endpoints = {"status": status, "sessions": sessions, "agent.json": card}
+    return [_route(f"{PREFIX}/{name}", endpoint) for name, endpoint in endpoints.items()]
+
+
+def _route(path: str, endpoint: Endpoint) -> Route:
+    async def respond(_: Request) -> Response:
+        # Titles come from users; ASCII keeps terminals from obeying them.
+        content = json.dumps(await endpoint(), ensure_ascii=True).replace("\x7f", "\\u007f")
+        return Response(content, media_type="application/json")
+
+    return Route(path, respond, methods=["GET"])
 
 
 def _session(
@@ -134,50 +135,6 @@ def _session(
         "running": is_running,
         "asleep": is_suspended,
     }
-
-
-def responder(endpoints: Mapping[str, Endpoint], hosts: frozenset[str], token: str) -> Responder:
-    """Return what responds to requests to one of `hosts`, from no other origin, with the token."""
-
-    async def respond(request: h11.Request) -> tuple[int, Json]:
-        def values(name: bytes) -> list[bytes]:
-            return [value for each, value in request.headers if each == name]
-
-        refusal = caller_refusal(request.headers, hosts)
-        if refusal is not None:
-            return 403, {"error": refusal}
-        credentials = values(b"authorization")
-        scheme, _, given = (credentials[0] if len(credentials) == 1 else b"").partition(b" ")
-        is_same = hmac.compare_digest(given.strip(), token.encode())
-        if not is_same or scheme.lower() != b"bearer":
-            return 401, {"error": "The token is missing or wrong."}
-        endpoint = endpoints.get(request.target.partition(b"?")[0].decode("latin-1"))
-        if endpoint is None:
-            return 404, {"error": "Not found."}
-        if request.method not in {b"GET", b"HEAD"}:
-            return 405, {"error": "Only GET is possible."}
-        try:
-            return 200, await endpoint()
-        except Exception:
-            # The status of the agent must not end it.
-            logger.exception("a status request failed")
-            return 500, {"error": "Internal error."}
-
-    return respond
-
-
-def configured_token(variable: str, environment: Mapping[str, str]) -> str | None:
-    """Return the token in the environment; None if there is none.
-
-    Raises:
-        SettingsError: it is too short, or no header could carry it.
-    """
-    token = environment.get(variable, "").strip()
-    is_valid = token.isascii() and token.isprintable() and " " not in token
-    if token and not (is_valid and len(token) >= MIN_TOKEN_CHARS):
-        reason = f"must hold at least {MIN_TOKEN_CHARS} letters, digits and signs, and no space"
-        raise SettingsError(f"{variable} {reason}.")
-    return token or None
 
 
 @contextmanager
@@ -209,66 +166,33 @@ class AdminSocket:
             AddressInUseError: another process listens there.
             SettingsError: it cannot be opened, or the token is invalid.
         """
-        self.configured_token = configured_token(token_env, environment)
-        self.token = self.configured_token or secrets.token_urlsafe(_TOKEN_BYTES)
-        self._path: Path | None = None
         try:
-            if listen.startswith(UNIX):
-                self._path = Path(listen.removeprefix(UNIX)).expanduser().absolute()
-                self.socket = _unix_socket(self._path)
-            else:
-                self.socket = _tcp_socket(listen)
-        except OSError as error:
-            kind = AddressInUseError if error.errno == errno.EADDRINUSE else SettingsError
-            reason = describe_os_error(error)
-            raise kind(f"admin.listen: {listen} cannot be used: {reason}.") from None
+            self.configured_token = configured_token(token_env, environment)
+            self.listener = Listener(listen)
+        except ListenError as problem:
+            kind = AddressInUseError if problem.is_in_use else SettingsError
+            raise kind(f"admin.listen: {problem}.") from None
+        except ValueError as problem:
+            raise SettingsError(str(problem)) from None
+        self.token = self.configured_token or secrets.token_urlsafe(TOKEN_BYTES)
 
     def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.socket.close()
-        if self._path is not None:
-            with suppress(OSError):
-                self._path.unlink()
+        self.listener.__exit__()
 
     @property
     def address(self) -> str:
         """The URL of the endpoints, or the path of the socket."""
-        if self._path is not None:
-            return f"{UNIX}{self._path}"
-        host, port, *_ = self.socket.getsockname()
-        return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-    @property
-    def hosts(self) -> frozenset[str]:
-        """The `Host` headers that requests may have."""
-        if self._path is not None:
-            return frozenset({"localhost"})
-        port: int = self.socket.getsockname()[1]
-        names = {"localhost", "127.0.0.1", "[::1]", self.address.split("/")[2].rpartition(":")[0]}
-        return frozenset({f"{name}:{port}" for name in names} | (names if port == 80 else set()))
+        return self.listener.url
 
 
-async def serve_admin(opened: AdminSocket, agent: Agent, *, timeout_s: float = 2.0) -> None:
-    """Serve the endpoints until cancelled.
-
-    A connection carries one request, and is closed after `timeout_s` at most.
-    """
-    respond = responder(admin_endpoints(agent), opened.hosts, opened.token)
-    slots = anyio.Semaphore(MAX_CONNECTIONS)
-
-    async def serve(stream: ByteStream) -> None:
-        try:
-            with (
-                suppress(anyio.BrokenResourceError, anyio.EndOfStream),
-                anyio.move_on_after(timeout_s),
-            ):
-                async with stream:
-                    await _respond_to(stream, respond)
-        finally:
-            slots.release()
-
+async def serve_admin(opened: AdminSocket, agent: Agent, *, limits: SocketLimits = LIMITS) -> None:
+    """Serve the endpoints until cancelled."""
+    app = Starlette(routes=admin_routes(agent.services, lambda: [agent], ["stdio"]))
+    app.router.redirect_slashes = False
+    access = Access(opened.token, opened.listener.hosts, public=frozenset())
     with ExitStack() as stack:
         where = f"{opened.address}{PREFIX}/status"
         if opened.configured_token is None:
@@ -279,79 +203,5 @@ async def serve_admin(opened: AdminSocket, agent: Agent, *, timeout_s: float = 2
                 reason = describe_os_error(error)
                 logger.error("the token file cannot be written: %s", reason)  # noqa: TRY400 - no bug
         logger.warning("status endpoints: %s", where)
-        listener = await SocketListener.from_socket(opened.socket)
-        async with listener, BackgroundTasks() as tasks:
-            while True:
-                await slots.acquire()
-                try:
-                    tasks.start_soon(serve, await listener.accept())
-                except OSError as error:
-                    # Such as too many open files, which must not end the agent.
-                    logger.error("status endpoints: %s", describe_os_error(error))  # noqa: TRY400
-                    slots.release()
-                    await anyio.sleep(ACCEPT_RETRY_S)
-
-
-async def _respond_to(stream: ByteStream, respond: Responder) -> None:
-    connection = h11.Connection(h11.SERVER, max_incomplete_event_size=HEAD_BYTES)
-    is_head = False
-    try:
-        while (event := connection.next_event()) is h11.NEED_DATA:
-            connection.receive_data(await stream.receive())
-        assert isinstance(event, h11.Request)
-        is_head = event.method == b"HEAD"
-        status, body = await respond(event)
-    except h11.RemoteProtocolError as error:
-        status, body = error.error_status_hint, {"error": "This is no valid request."}
-    # Titles come from users; ASCII keeps terminals from obeying them.
-    content = json.dumps(body, ensure_ascii=True).replace("\x7f", "\\u007f").encode()
-    headers = {
-        "Cache-Control": "no-store",
-        "Connection": "close",
-        "Content-Length": str(len(content)),
-        "Content-Type": "application/json",
-        "X-Content-Type-Options": "nosniff",
-    }
-    if status == 401:
-        headers["WWW-Authenticate"] = "Bearer"
-    response = h11.Response(status_code=status, headers=list(headers.items()))
-    head = connection.send(response) or b""
-    await stream.send(head if is_head else head + content)
-
-
-def _tcp_socket(listen: str) -> socket.socket:
-    host, _, port = listen.rpartition(":")
-    bare = host.removeprefix("[").removesuffix("]")
-    family = socket.AF_INET6 if ":" in bare else socket.AF_INET
-    # "localhost" is IPv4 here, although the name may mean both.
-    return _listening(family, ("127.0.0.1" if bare == "localhost" else bare, int(port)))
-
-
-def _unix_socket(path: Path) -> socket.socket:
-    """Return a socket for this user alone; a socket that no process listens on is replaced."""
-    if path.is_socket() and not path.is_symlink():
-        with socket.socket(socket.AF_UNIX) as probe, suppress(BlockingIOError):
-            probe.setblocking(False)
-            try:
-                probe.connect(str(path))
-            except ConnectionRefusedError:
-                path.unlink()
-    # The mode must be right from the first moment.
-    before = os.umask(0o177)
-    try:
-        return _listening(socket.AF_UNIX, str(path))
-    finally:
-        os.umask(before)
-
-
-def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
-    listener = socket.socket(family)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        listener.bind(address)
-        # From now on, clients wait until `serve_admin` answers them.
-        listener.listen(MAX_CONNECTIONS)
-    except BaseException:
-        listener.close()
-        raise
-    return listener
+        served = guarded(app, access)
+        await run_app(served, opened.listener, stop=anyio.Event(), limits=limits)

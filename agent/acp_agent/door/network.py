@@ -12,6 +12,7 @@ from typing import Final
 
 import anyio
 
+from acp_agent.continuum.admin import admin_routes
 from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
 from acp_agent.door.serving import CLIENT_DIALECTS, in_dialect, running_agent
@@ -80,6 +81,7 @@ async def _serve(services: AgentServices, options: ServerOptions, listener: List
             program="acp-agent",
             drain=agents.wait_settled,
             attach=agents.attach,
+            routes=admin_routes(services, agents.running, ["http", "websocket"]),
         )
 
 
@@ -114,6 +116,10 @@ class AgentPool:
         """Each with the client's end of it."""
         self._connections: Connections | None = None
 
+    def running(self) -> list[AgentServer]:
+        """Return the agents of the open connections."""
+        return list(self._agents)
+
     def attach(self, connections: Connections) -> None:
         """Note the connections that the agents are for."""
         self._connections = connections
@@ -146,5 +152,5 @@ class AgentPool:
 
     async def wait_settled(self) -> None:
         """Return once no agent works on anything; in version 2 turns go on after the response."""
-        for server in list(self._agents):
+        for server in self.running():
             await server.connection.wait_settled()

@@ -50,10 +50,12 @@ class LimitedConfig(uvicorn.Config):
         app: ASGIApp,
         limits: SocketLimits,
         tls: ssl.SSLContext | None,
-        max_message: int,
+        max_message: int | None,
         *,
         has_date: bool = True,
     ) -> None:
+        """`max_message` is the bytes of one WebSocket message, at most; None: there are none."""
+
         def tls_context(*_: object) -> ssl.SSLContext:
             assert tls is not None
             return tls
@@ -62,8 +64,8 @@ class LimitedConfig(uvicorn.Config):
         super().__init__(
             app,
             http=LimitedH11 if tls is None else LimitedTls,
-            ws="websockets-sansio",
-            ws_max_size=max_message,
+            ws="none" if max_message is None else "websockets-sansio",
+            ws_max_size=max_message or 0,
             ws_per_message_deflate=False,
             ws_ping_interval=limits.ping_s,
             ws_ping_timeout=limits.pong_s,

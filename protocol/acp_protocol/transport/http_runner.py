@@ -10,7 +10,7 @@ import os
 import socket
 import ssl
 from collections import Counter
-from collections.abc import Awaitable, Callable, Generator, Iterable
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,7 +21,7 @@ import uvicorn
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
-from starlette.routing import Route, WebSocketRoute
+from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from acp_protocol.errors import AcpError, describe_os_error
@@ -133,7 +133,7 @@ async def run_app(
     listener: Listener,
     *,
     stop: anyio.Event,
-    max_message: int = 2**20,
+    max_message: int | None = None,
     limits: SocketLimits | None = None,
     has_date: bool = True,
 ) -> None:
@@ -170,8 +170,10 @@ def _abort(server: uvicorn.Server) -> None:
         task.cancel()
 
 
-def endpoint_app(connections: Connections, access: Access) -> ASGIApp:
-    """Return the application of an agent: its endpoint, and what operators ask for."""
+def endpoint_app(
+    connections: Connections, access: Access, more: Sequence[BaseRoute] = ()
+) -> ASGIApp:
+    """Return the application of an agent: its endpoint, what operators ask for, and `more`."""
     endpoint = HttpEndpoint(connections)
     requests: Counter[int] = Counter()
 
@@ -187,8 +189,11 @@ def endpoint_app(connections: Connections, access: Access) -> ASGIApp:
         WebSocketRoute(connections.path, endpoint),
         Route(HEALTH_PATH, healthz),
         Route("/metrics", metrics),
+        *more,
     ]
-    return guarded(Starlette(routes=routes), access, requests)
+    app = Starlette(routes=routes)
+    app.router.redirect_slashes = False
+    return guarded(app, access, requests)
 
 
 async def serve_agents(
@@ -200,12 +205,14 @@ async def serve_agents(
     drain: Callable[[], Awaitable[None]] | None = None,
     drain_s: float = 30.0,
     limits: SocketLimits | None = None,
+    routes: Sequence[BaseRoute] = (),
 ) -> None:
     """Serve connections until `stop` is set; then those that are open may finish their work.
 
     `drain` waits for that, besides for the requests of the connections; it takes `drain_s` at most.
+    `routes` are served, too.
     """
-    app = endpoint_app(connections, access)
+    app = endpoint_app(connections, access, routes)
     end = anyio.Event()
 
     async def wait_stop() -> None:

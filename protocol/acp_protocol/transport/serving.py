@@ -6,10 +6,11 @@ import logging
 import secrets
 import signal
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 
 import anyio
+from starlette.routing import BaseRoute
 
 from acp_protocol.net import is_loopback
 from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token
@@ -54,12 +55,13 @@ async def serve(
     stop: anyio.Event | None = None,
     drain: Callable[[], Awaitable[None]] | None = None,
     attach: Callable[[Connections], object] | None = None,
+    routes: Sequence[BaseRoute] = (),
 ) -> None:
     """Serve agents until a signal, or until `stop` is set, and then until their turns have ended.
 
     A second signal ends it at once. The URL and a new token are printed on stderr, as lines of
     `program`. `drain` waits for turns that run, besides for the requests of the connections.
-    `attach` gets the connections before there is one.
+    `attach` gets the connections before there is one. `routes` are served, too.
 
     Raises:
         ServerOptionsError: the token in the environment cannot be used.
@@ -83,7 +85,13 @@ async def serve(
             sys.stderr.write(f"{program}: token {token}\n")
         sys.stderr.flush()
         await serve_agents(
-            listener, connections, access, stop=stop, drain=drain, drain_s=options.drain_s
+            listener,
+            connections,
+            access,
+            stop=stop,
+            drain=drain,
+            drain_s=options.drain_s,
+            routes=routes,
         )
 
 

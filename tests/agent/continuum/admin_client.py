@@ -10,10 +10,11 @@ from pathlib import Path
 import anyio
 import httpx
 
-from acp_agent.continuum.admin import AdminSocket, Agent, serve_admin
+from acp_agent.continuum.admin import LIMITS, AdminSocket, Agent, serve_admin
 from acp_agent.door.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings.keys import Settings
+from acp_protocol.transport.http_protocols import SocketLimits
 
 LIMIT = 20.0
 """Seconds after which a test counts as hung."""
@@ -27,13 +28,13 @@ async def serving_admin(
     agent: Agent | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
     settings: Settings | None = None,
-    timeout_s: float = LIMIT,
+    limits: SocketLimits = LIMITS,
 ) -> AsyncGenerator[AdminSocket]:
     """Serve the endpoints of an agent."""
     with anyio.fail_after(LIMIT), AdminSocket(listen, environment, "ADMIN") as opened:
         async with anyio.create_task_group() as tasks:
             shown = agent or AgentServer(AgentServices(settings=settings or Settings()))
-            tasks.start_soon(partial(serve_admin, opened, shown, timeout_s=timeout_s))
+            tasks.start_soon(partial(serve_admin, opened, shown, limits=limits))
             yield opened
             tasks.cancel_scope.cancel()
 
