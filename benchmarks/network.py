@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import socket
 import statistics
@@ -24,11 +25,12 @@ from urllib.parse import urlsplit
 
 from websockets.sync.client import ClientConnection, connect
 
-from benchmarks.peer import WAIT, environment
+from benchmarks.peer import CONSOLE, WAIT, environment
 from benchmarks.table import Row, Section, Spread
 
 TOKEN: Final = "bench-0123456789abcdef"
 OURS: Final = (sys.executable, "-m", "benchmarks.network_agent")
+BARE: Final = (sys.executable, "-m", "benchmarks.reverse_proxy")
 SDK: Final = Path(__file__).parent.parent / ".interop"
 ROUNDS: Final = 600
 WARM_UP: Final = 100
@@ -199,7 +201,7 @@ def measure() -> Section:
         for name, command in (("ours", OURS), ("the SDK's", sdk_command)):
             if command is not None:
                 rows += [_idle(name, command)]
-    rows += [_readers()]
+    rows += [*_proxied(), _readers()]
     return Section("agents over the network", tuple(rows))
 
 
@@ -241,6 +243,36 @@ def _row(what: str, taken: Sequence[float], against: Sequence[float] | None, goa
     if against is not None:
         ratio = f"{spread.median / statistics.median(against):.2f} × the SDK's"
     return Row(what, f"{spread.median * 1e6:.0f} µs", f"{spread.slow * 1e6:.0f} µs", ratio, goal)
+
+
+def _proxied() -> list[Row]:
+    """Compare round trips over HTTP/1.1 through a bare reverse proxy and through ours."""
+    with ExitStack() as stack:
+        url = stack.enter_context(_served(OURS))
+        bare = stack.enter_context(_served((*BARE, url)))
+        folder = stack.enter_context(tempfile.TemporaryDirectory())
+        record = str(Path(folder, "it.acp.ndjson"))
+        options = ("proxy", "--listen", "127.0.0.1:0", "--to", url, "--record", record)
+        ours = stack.enter_context(_served((*CONSOLE, *options), says=2))
+        talks = [HttpTalk(each) for each in (url, bare, ours)]
+        taken: list[list[float]] = [[] for _ in talks]
+        for number in range(WARM_UP + ROUNDS):
+            for talk, durations in zip(talks, taken, strict=True):
+                begin = time.perf_counter()
+                talk.request("authenticate", {"methodId": "x"})
+                if number >= WARM_UP:
+                    durations.append(time.perf_counter() - begin)
+        for talk in talks:
+            talk.close()
+    direct, *others = (Spread.of(durations) for durations in taken)
+    added = [each.median - direct.median for each in others]
+    names = ("a bare reverse proxy, which records nothing", "`acp-console proxy --record`")
+    rows = [_row("HTTP/1.1: round trip, nothing between", taken[0], None)]
+    for name, each, more in zip(names, others, added, strict=True):
+        ratio = "1 × what it adds" if more is added[0] else f"{more / added[0]:.1f} × what it adds"
+        typical, slow = f"{each.median * 1e6:.0f} µs", f"{each.slow * 1e6:.0f} µs"
+        rows.append(Row(f"HTTP/1.1: round trip through {name}", typical, slow, ratio))
+    return rows
 
 
 def _idle(name: str, command: Sequence[str]) -> Row:
@@ -312,23 +344,29 @@ _PIDS: Final[dict[str, int]] = {}
 
 
 @contextmanager
-def _served(command: Sequence[str]) -> Generator[str]:
+def _served(command: Sequence[str], says: int = 1) -> Generator[str]:
+    """Run a server; yield the URL that it prints on stdout, or on stderr where `says` is 2."""
     server = subprocess.Popen(
         command,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT if says == 2 else None,
         env=environment() | {"ACP_TOKEN": TOKEN},
         text=True,
     )
     with server:
         assert server.stdout is not None
         assert server.stdin is not None
-        url = server.stdout.readline().strip()
+        found = re.search(r"http://[\w.:]+/acp", server.stdout.readline())
+        assert found is not None
+        url = found[0]
         _PIDS[url] = server.pid
         try:
             yield url
         finally:
             server.stdin.close()
+            if says == 2:
+                server.terminate()
             try:
                 server.wait(WAIT)
             except subprocess.TimeoutExpired:

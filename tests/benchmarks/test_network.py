@@ -15,12 +15,13 @@ def test_each_transport_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(network, "UPDATES", 50)
     monkeypatch.setattr(network, "IDLE", 3)
     rows = network.measure().rows
-    ours = [row.what for row in rows if "our" in row.what]
+    ours = [row.what for row in rows if "our" in row.what or "--record" in row.what]
     assert ours == [
         "HTTP/1.1: round trip, our server",
         "HTTP/1.1: an update, our server",
         "WebSocket: round trip, our server",
         "WebSocket: an update, our server",
         "an idle WebSocket with a session, ours",
+        "HTTP/1.1: round trip through `acp-console proxy --record`",
         "9 fast readers beside a slow one, our server",
     ]

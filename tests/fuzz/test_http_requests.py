@@ -12,7 +12,6 @@ from typing import Final
 
 import anyio
 import pytest
-from websockets.exceptions import InvalidState
 
 from acp_protocol.transport.served_connections import ServerLimits
 from tests.protocol.transport.served_agent import TOKEN, HttpPeer, http_client, serving
@@ -201,7 +200,5 @@ async def test_no_request_hangs_or_fails_inside(
                 assert (await other.post("session/new")).status_code == 202
                 assert (await next_message())["result"]["sessionId"]
     assert problems == []
-    # uvicorn fails, and aborts the connection, where text that is no UTF-8 comes after a close.
-    failed = [each for each in caplog.records if each.exc_info and each.exc_info[0] != InvalidState]
-    assert [each.getMessage() for each in failed] == []
+    assert [each.getMessage() for each in caplog.records if each.exc_info] == []
     assert threading.active_count() < 64

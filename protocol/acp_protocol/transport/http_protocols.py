@@ -20,6 +20,8 @@ from uvicorn.protocols.http.auto_zttp_impl import AutoZttpProtocol
 from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
+from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
+from websockets.exceptions import InvalidState
 
 UNSENT_BYTES: Final = 64 * 1024
 """Bytes of a response over HTTP/2 that wait for its reader before it writes more."""
@@ -64,7 +66,7 @@ class LimitedConfig(uvicorn.Config):
         super().__init__(
             app,
             http=LimitedH11 if tls is None else LimitedTls,
-            ws="none" if max_message is None else "websockets-sansio",
+            ws="none" if max_message is None else TolerantWebSocket,
             ws_max_size=max_message or 0,
             ws_per_message_deflate=False,
             ws_ping_interval=limits.ping_s,
@@ -82,6 +84,16 @@ class LimitedConfig(uvicorn.Config):
             h11_max_incomplete_event_size=limits.head_bytes,
             ssl_context_factory=None if tls is None else tls_context,
         )
+
+
+class TolerantWebSocket(WebSocketsSansIOProtocol):
+    """A WebSocket that ends, and does not fail, where text that is no UTF-8 comes after its end."""
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            super().data_received(data)
+        except InvalidState:
+            self.transport.abort()
 
 
 def limits_of(config: uvicorn.Config) -> SocketLimits:
