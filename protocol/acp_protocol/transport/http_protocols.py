@@ -112,6 +112,8 @@ class _Limited(asyncio.Protocol):
     loop: Any
     transport: Any
     _head_timer: asyncio.TimerHandle | None = None
+    _is_upgraded = False
+    """Whether another protocol has taken the connection over, for a WebSocket."""
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -133,7 +135,7 @@ class _Limited(asyncio.Protocol):
         return self.cycle is None or self.cycle.response_complete
 
     def _watch_head(self) -> None:
-        if self.transport.is_closing() or not self.is_waiting():
+        if self._is_upgraded or self.transport.is_closing() or not self.is_waiting():
             self._forget_head()
         elif self._head_timer is None:
             limit = limits_of(self.config).head_s
@@ -149,13 +151,13 @@ class LimitedH11(_Limited, H11Protocol):
     """HTTP/1.1 without TLS."""
 
     def handle_websocket_upgrade(self, event: Any) -> None:
-        self._forget_head()
+        self._is_upgraded = True
         super().handle_websocket_upgrade(event)
 
 
 class _LimitedZttp(_Limited, ZttpProtocol):
     def handle_websocket_upgrade(self, event: Any) -> None:
-        self._forget_head()
+        self._is_upgraded = True
         super().handle_websocket_upgrade(event)
 
 

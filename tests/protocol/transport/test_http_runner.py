@@ -86,6 +86,24 @@ async def test_a_websocket_over_tls(tls: tuple[TlsFiles, ssl.SSLContext]) -> Non
         assert "-32700" in str(await connection.recv())
 
 
+@pytest.mark.parametrize("is_secure", [False, True])
+async def test_the_limits_of_requests_do_not_end_a_websocket(
+    tls: tuple[TlsFiles, ssl.SSLContext], is_secure: bool
+) -> None:
+    limits = SocketLimits(head_s=0.05, keep_alive_s=0.05)
+    files, context = tls if is_secure else (None, None)
+    async with (
+        serving(socket_limits=limits, tls=files) as server,
+        connect(
+            server.socket_url, additional_headers=BEARER, proxy=None, ssl=context
+        ) as connection,
+    ):
+        end = anyio.current_time() + 4 * limits.head_s
+        while anyio.current_time() < end:
+            await connection.send("{")
+            assert "-32700" in str(await connection.recv())
+
+
 async def flood(agent: Transport) -> None:
     """Answer `initialize`, and then say 30 MB in one session, as fast as it is taken."""
     await agent.receive()
