@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Collection, Iterable
 from ipaddress import IPv6Address, ip_address
+from typing import Final
 from urllib.parse import urlsplit
+
+HALF_OPEN_S: Final = 120
+"""Seconds until a connection is closed whose other end has vanished."""
 
 
 def is_loopback(host: str) -> bool:
@@ -82,3 +87,16 @@ def origin_refusal(headers: Iterable[tuple[bytes, bytes]], origins: Collection[s
     """Return why a server refuses a request by its `Origin`; None for a listed one, or none."""
     found = {value.decode("latin-1") for name, value in headers if name == b"origin"}
     return None if found <= set(origins) else "Other origins are refused."
+
+
+def keep_alive_options() -> list[tuple[int, int, int]]:
+    """Return options of a socket by which the system notices that its other end has vanished."""
+    wanted = (
+        ("TCP_KEEPIDLE", HALF_OPEN_S // 2),
+        ("TCP_KEEPINTVL", HALF_OPEN_S // 8),
+        ("TCP_KEEPCNT", 4),
+    )
+    # Not every system has them.
+    found = ((getattr(socket, name, None), value) for name, value in wanted)
+    options = [(socket.IPPROTO_TCP, name, value) for name, value in found if name is not None]
+    return [(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1), *options]

@@ -9,7 +9,9 @@ Source: ACP, RFD "Streamable HTTP and WebSocket transport"; RFC 9110, section 7.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, MutableMapping
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
@@ -43,6 +45,9 @@ Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 
 MAX_BODY_BYTES: Final = 64 * 2**20
 """Bytes of a body that is recorded and intercepted; a longer one passes as it comes."""
+LARGE_BODY: Final = 2**20
+LARGE_BODIES: Final = 8
+"""Requests with a longer body than `LARGE_BODY` that are in memory at once; others wait."""
 MAX_TEXT_BYTES: Final = 1 << 16
 """Bytes of a response without a message that is waited for."""
 MAX_SHOWN: Final = 1000
@@ -51,6 +56,7 @@ PLAIN: Final = (b"content-type", b"text/plain; charset=utf-8")
 PROXY: Final = "proxy"
 """What has responded, if it is not the server."""
 _LENGTH: Final = b"content-length"
+_TARGET: Final = re.compile(rb"/[!-\"$-~]*")
 _WITHOUT_BODY: Final = frozenset({"DELETE", "GET", "HEAD", "OPTIONS"})
 
 
@@ -100,8 +106,8 @@ class Body:
         Raises:
             ClientLeftError: the client has left.
         """
-        chunks: list[bytes] = []
-        size = 0
+        chunks = [self.beginning]
+        size = len(self.beginning)
         while not self.is_whole and size <= limit:
             chunks.append(await self._next())
             size += len(chunks[-1])
@@ -136,6 +142,7 @@ class HttpProxy:
         self.connections = connections
         self.hosts = hosts
         self.max_body = max_body
+        self._large = asyncio.Semaphore(LARGE_BODIES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "http":
@@ -145,15 +152,31 @@ class HttpProxy:
 
             await SocketExchange(self, Incoming.of(scope), scope, receive, send).run()
 
+    def refusal(self, incoming: Incoming) -> tuple[int, bytes] | None:
+        """Return status and reason for a request that is none to this proxy."""
+        if (reason := host_refusal(incoming.headers, self.hosts)) is not None:
+            return 403, reason.encode()
+        if _TARGET.fullmatch(incoming.target) is None:
+            # Also one that names another server.
+            return 400, b"This is no path."
+        return None
+
     async def _http(self, incoming: Incoming, receive: Receive, send: Send) -> None:
-        if (refused := host_refusal(incoming.headers, self.hosts)) is not None:
-            await respond(send, 403, refused.encode())
+        if (refusal := self.refusal(incoming)) is not None:
+            await respond(send, *refusal)
             return
         body = Body(receive, incoming)
-        try:
-            await body.read(self.max_body)
-        except ClientLeftError:
-            return
+        async with AsyncExitStack() as stack:
+            try:
+                await body.read(min(LARGE_BODY, self.max_body))
+                if not body.is_whole:
+                    await stack.enter_async_context(self._large)
+                    await body.read(self.max_body)
+            except ClientLeftError:
+                return
+            await self._exchange(incoming, body, receive, send)
+
+    async def _exchange(self, incoming: Incoming, body: Body, receive: Receive, send: Send) -> None:
         opens = incoming.method == "POST" and body.is_whole and _is_initialize(body.beginning)
         connection, is_first = await self.connections.take(incoming.headers, opens=opens)
         exchange = HttpExchange(self, connection, incoming, body, send, is_first=is_first)
@@ -302,7 +325,7 @@ class HttpExchange:
                 self._posting.close()
                 await self._refuse(502, "the request was cut off", "cut")
                 return
-            except (httpx.TransportError, httpx.InvalidURL) as problem:
+            except httpx.TransportError as problem:
                 self._posting.close()
                 await self._refuse(
                     502, self._proxy.upstream.reason(problem), self._proxy.upstream.reason(problem)
@@ -581,7 +604,7 @@ class Poster(Carrier):
                 body = await response.aread()
             finally:
                 await response.aclose()
-        except (httpx.TransportError, httpx.InvalidURL) as problem:
+        except httpx.TransportError as problem:
             connection.event("note", of=number, by=PROXY, text=self._upstream.reason(problem))
             return
         finally:

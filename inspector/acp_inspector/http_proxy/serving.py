@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import socket
 from collections.abc import Callable
 from typing import Final
 
@@ -16,6 +17,7 @@ from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.http_runner import UNIX, Listener, run_app
 from acp_protocol.transport.remote import RemoteAgent
 
+_TCP: Final = frozenset({socket.AF_INET, socket.AF_INET6})
 LIMITS: Final = SocketLimits(ping_s=0)
 """What clients may take. Pings would end a client that a debugger has stopped."""
 
@@ -53,6 +55,9 @@ async def serve(
         return open_session([agent.shown_url], options, warn, remote=remote)
 
     upstream = Upstream(agent)
+    if (patience := getattr(socket, "TCP_USER_TIMEOUT", None)) and listener.socket.family in _TCP:
+        # A client that takes nothing, because a debugger has stopped it, keeps its connection.
+        listener.socket.setsockopt(socket.IPPROTO_TCP, patience, 0)
     logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
     try:
         first = await anyio.to_thread.run_sync(open_, 1)

@@ -15,7 +15,6 @@ from acp_inspector.http_proxy.headers import Headers, forwarded
 from acp_inspector.intercept.message import InterceptedFrame
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
-from acp_protocol.net import host_refusal
 
 if TYPE_CHECKING:
     from acp_inspector.http_proxy.application import HttpProxy, Incoming, Receive, Scope, Send
@@ -74,8 +73,9 @@ class SocketExchange:
     async def run(self) -> None:
         """Connect to the server, accept the client, and pass messages on until either closes."""
         await self._receive()
-        if (refused := host_refusal(self._incoming.headers, self._proxy.hosts)) is not None:
-            await self._refuse(403, [], refused.encode())
+        if (refusal := self._proxy.refusal(self._incoming)) is not None:
+            status, reason = refusal
+            await self._refuse(status, [], reason)
             return
         connections = self._proxy.connections
         connection, _ = await connections.take(self._incoming.headers, opens=True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import socket
 from collections.abc import AsyncIterable
 from typing import Final
 from urllib.parse import urlsplit
@@ -11,6 +10,7 @@ import httpx
 from websockets.asyncio.client import ClientConnection, connect
 
 from acp_inspector.http_proxy.headers import Headers, forwarded
+from acp_protocol.net import keep_alive_options
 from acp_protocol.transport.remote import (
     RemoteAddressError,
     RemoteAgent,
@@ -22,12 +22,6 @@ CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds that the server has to accept a connection."""
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 """Bytes of a WebSocket message, at most."""
-KEEP_ALIVE: Final = (
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 15),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 4),
-)
-"""Options of sockets: a peer that has vanished is noticed after a while."""
 _OWN: Final = frozenset({b"host", b"accept-encoding", b"expect"})
 """Headers of a request that the proxy writes itself."""
 _HANDSHAKE: Final = frozenset(
@@ -65,14 +59,14 @@ class Upstream:
         self._agent = agent
         self.host_name = parts.hostname or ""
         self.path = parts.path or "/"
-        self._port = parts.port
+        self._root = f"{'https' if agent.is_secure else 'http'}://{agent.host}/"
         self._context = ssl_context(agent)
         self._transport = httpx.AsyncHTTPTransport(
             verify=self._context or False,
             http2=agent.is_secure,
             trust_env=False,
             limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
-            socket_options=KEEP_ALIVE,
+            socket_options=keep_alive_options(),
         )
 
     async def request(
@@ -82,13 +76,10 @@ class Upstream:
 
         Raises:
             httpx.TransportError: the server cannot be reached, or breaks off.
-            httpx.InvalidURL: the target is none.
         """
-        scheme = "https" if self._agent.is_secure else "http"
-        url = httpx.URL(scheme=scheme, host=self.host_name, port=self._port, raw_path=target)
         request = httpx.Request(
             method,
-            url,
+            self._root,
             headers=[
                 (b"host", self._agent.host.encode()),
                 *forwarded(headers, without=_OWN),
@@ -96,7 +87,8 @@ class Upstream:
                 (b"accept-encoding", b"identity"),
             ],
             content=body,
-            extensions={"timeout": {"connect": CONNECT_TIMEOUT_S}},
+            # The target as it came: a URL would be normalized.
+            extensions={"timeout": {"connect": CONNECT_TIMEOUT_S}, "target": target},
         )
         return await self._transport.handle_async_request(request)
 
@@ -130,7 +122,7 @@ class Upstream:
         )
         plain = found.transport.get_extra_info("socket")
         if plain is not None:
-            for option in KEEP_ALIVE:
+            for option in keep_alive_options():
                 plain.setsockopt(*option)
         return found
 

@@ -25,6 +25,7 @@ from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.net import HALF_OPEN_S, keep_alive_options
 from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded
 from acp_protocol.transport.http_metrics import MEDIA_TYPE, metrics_text
 from acp_protocol.transport.http_protocols import LimitedConfig, SocketLimits
@@ -34,8 +35,6 @@ from acp_protocol.transport.served_connections import Connections
 UNIX: Final = "unix:"
 """Prefix of the address of a Unix domain socket."""
 BACKLOG: Final = 128
-HALF_OPEN_S: Final = 120
-"""Seconds until a connection is closed whose client takes nothing any more."""
 CLOSE_TIMEOUT_S: Final = 6.0
 """Seconds for closing connections whose turns are cancelled."""
 
@@ -294,17 +293,12 @@ def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> 
 
 
 def _find_half_open(listener: socket.socket) -> None:
-    """Make the system close connections whose other end has gone without a word.
+    """Make the system close connections whose other end has gone, or takes nothing any more.
 
     Accepted sockets have the options of the one that listens.
     """
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (
-        ("TCP_KEEPIDLE", HALF_OPEN_S // 2),
-        ("TCP_KEEPINTVL", HALF_OPEN_S // 8),
-        ("TCP_KEEPCNT", 4),
-        ("TCP_USER_TIMEOUT", HALF_OPEN_S * 1000),
-    ):
-        # Not every system has them.
-        if (number := getattr(socket, option, None)) is not None:
-            listener.setsockopt(socket.IPPROTO_TCP, number, value)
+    for option in keep_alive_options():
+        listener.setsockopt(*option)
+    # Not every system has it.
+    if (number := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:
+        listener.setsockopt(socket.IPPROTO_TCP, number, HALF_OPEN_S * 1000)

@@ -21,6 +21,7 @@ from tests.inspector.http_proxy.scene import (
     SECRET,
     Agent,
     Answer,
+    Request,
     events,
     frames,
     initialized,
@@ -217,6 +218,44 @@ async def test_a_foreign_host_is_refused(tmp_path: Path) -> None:
     assert [request.method for request in scene.agent.requests] == ["DELETE"]
 
 
+@pytest.mark.parametrize("upgrades", [False, True])
+async def test_a_target_that_names_another_server_is_refused(
+    tmp_path: Path, upgrades: bool
+) -> None:
+    upgrade = "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    key = "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n"
+    async with proxied(tmp_path) as scene:
+        port = int(scene.url.split(":")[2].split("/")[0])
+        for target in ("@evil.example/", "http://evil.example/", "*", "/a#b", "\\evil"):
+            async with await anyio.connect_tcp("127.0.0.1", port) as stream:
+                head = f"GET {target} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\n"
+                await stream.send((head + (upgrade + key if upgrades else "") + "\r\n").encode())
+                assert b" 400 " in (await stream.receive()).split(b"\r\n")[0]
+    assert not scene.agent.requests
+    assert not scene.agent.heads
+
+
+async def test_no_redirect_is_followed(tmp_path: Path) -> None:
+    agent = Agent()
+    location = (b"location", b"http://127.0.0.1:1/elsewhere")
+    agent.answers["GET"] = lambda _: Answer(307, b"", [location])
+    agent.socket_refusal = Answer(307, b"", [location])
+    async with proxied(tmp_path, agent) as scene:
+        got = await scene.client.get(scene.url, headers=CONNECTION)
+        with pytest.raises(InvalidStatus) as refused:
+            async with _Stubborn(scene.url.replace("http", "ws")):
+                pass
+    assert (got.status_code, got.headers["location"]) == (307, location[1].decode())
+    assert refused.value.response.status_code == 307
+
+
+class _Stubborn(connect):
+    """A client that follows no redirect."""
+
+    def process_redirect(self, exc: Exception) -> Exception | str:
+        return exc
+
+
 async def test_messages_of_a_websocket_pass_in_both_directions(tmp_path: Path) -> None:
     async with proxied(tmp_path) as scene:
         websocket = scene.url.replace("http", "ws")
@@ -344,6 +383,69 @@ async def test_a_slow_reader_slows_the_server_down(tmp_path: Path) -> None:
             assert before > 100
             queue.put_nowait(None)
             assert len(await stream.to_end()) == 400 * len(event)
+
+
+async def test_a_slow_reader_of_a_websocket_slows_the_server_down(tmp_path: Path) -> None:
+    async with (
+        proxied(tmp_path) as scene,
+        connect(scene.url.replace("http", "ws"), max_queue=1, max_size=None) as client,
+    ):
+        await scene.agent.opened.wait()
+        _, send, done = scene.agent.sockets[0]
+        sent = 0
+        whole = 200
+        text = line("session/update", text="x" * 200_000).decode()
+
+        async def write() -> None:
+            nonlocal sent
+            for _ in range(whole):
+                await send({"type": "websocket.send", "text": text})
+                sent += 1
+
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(write)
+            before = -1
+            while before != sent:
+                before = sent
+                with anyio.move_on_after(0.3):
+                    while sent == before:
+                        await anyio.sleep(0)
+            assert sent < whole - 50
+            for _ in range(whole):
+                assert await client.recv() == text
+        done.set()
+
+
+async def test_many_connections_pass_at_once_and_each_has_its_own_recording(
+    tmp_path: Path,
+) -> None:
+    agent = Agent()
+
+    def begun(request: Request) -> Answer:
+        id_ = json.loads(request.body)["id"]
+        return Answer(200, result(id_), [(b"acp-connection-id", f"c{id_}".encode())])
+
+    agent.answers["initialize"] = begun
+    count = 12
+    async with proxied(tmp_path, agent) as scene:
+
+        async def talk(number: int) -> None:
+            headers = JSON | {"Acp-Connection-Id": f"c{number}"}
+            await scene.client.post(scene.url, content=line("initialize", number), headers=JSON)
+            for place in range(5):
+                raw = line("x", place, connection=number)
+                await scene.client.post(scene.url, content=raw, headers=headers)
+            await scene.client.delete(scene.url, headers=headers)
+
+        async with anyio.create_task_group() as tasks:
+            for number in range(count):
+                tasks.start_soon(talk, number)
+    names = sorted(each.name for each in tmp_path.glob("r*.ndjson"))
+    assert len(names) == count
+    for name in names:
+        begin, _, *rest = frames(scene.entries(name))
+        own = json.loads(begin)["id"]
+        assert [json.loads(each)["params"]["connection"] for each in rest] == [own] * 5
 
 
 async def test_a_body_that_is_too_long_passes_without_being_recorded(tmp_path: Path) -> None:
