@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
@@ -14,6 +15,8 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
 
 from acp_agent.door.cli import run
 from acp_agent.door.flags import new_serve_parser
@@ -157,3 +160,36 @@ def test_a_file_that_is_no_certificate_is_refused(tmp_path: Path) -> None:
     keys = {"http.listen": "127.0.0.1:0", "http.tls_cert": wrong, "http.tls_key": wrong}
     with pytest.raises(ListenError, match="are no certificate and its key"):
         open_listener(server_options(settings_with(keys).http))
+
+
+async def test_sigterm_lets_a_turn_of_version_2_end_before_its_websocket_is_closed() -> None:
+    """The prompt is answered when its turn begins, so no request is open while it runs."""
+    with served("--protocol", "2", "--pace", "0.02") as server:
+        url = "ws" + server.url.removeprefix("http")
+        async with connect(url, additional_headers=server.headers, proxy=None) as socket:
+            params: Json = {"protocolVersion": 2, "info": {"name": "t", "version": "1"}}
+            await socket.send(encode_request(0, "initialize", params).decode())
+            await answer(socket, 0)
+            params = {"cwd": str(Path.cwd()), "mcpServers": []}
+            await socket.send(encode_request(1, "session/new", params).decode())
+            session = (await answer(socket, 1))["sessionId"]
+            prompt: Json = [{"type": "text", "text": "help"}]
+            params = {"sessionId": session, "prompt": prompt}
+            await socket.send(encode_request(2, "session/prompt", params).decode())
+            await answer(socket, 2)
+            server.process.send_signal(signal.SIGTERM)
+            states: list[str] = []
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    update = json.loads(await socket.recv())["params"]["update"]
+                    states += [update["state"]] if "state" in update else []
+            assert states[-1] == "idle"
+            assert socket.close_code == 1001
+        assert server.process.wait(LIMIT) == 0
+
+
+async def answer(socket: ClientConnection, id_: int) -> Any:
+    """Return the result of the request with that id."""
+    while (message := json.loads(await socket.recv())).get("id") != id_:
+        pass
+    return message["result"]

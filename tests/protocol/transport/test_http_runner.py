@@ -262,6 +262,35 @@ async def test_giant_heads_are_refused() -> None:
         assert (await rest(stream)).startswith(b"HTTP/1.1 400 ")
 
 
+@pytest.mark.parametrize("http2", [True, False])
+async def test_giant_heads_are_refused_over_tls(
+    tls: tuple[TlsFiles, ssl.SSLContext], http2: bool
+) -> None:
+    files, context = tls
+    async with serving(tls=files) as server, http_client(verify=context, http2=http2) as client:
+        headers = {"X": "x" * 80_000}
+        if http2:
+            with pytest.raises(httpx.RemoteProtocolError):
+                await client.get(server.base + "/healthz", headers=headers)
+        else:
+            refused = await client.get(server.base + "/healthz", headers=headers)
+            assert refused.status_code == 400
+        assert (await client.get(server.base + "/healthz")).status_code == 200
+
+
+def test_the_system_closes_connections_whose_other_end_has_gone() -> None:
+    """What was accepted is probed, and given up when what is sent is not taken."""
+    with (
+        Listener("127.0.0.1:0") as listener,
+        socket.create_connection(listener.socket.getsockname()),
+    ):
+        accepted, _ = listener.socket.accept()
+        with accepted:
+            assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+            timeout = accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT)
+            assert 0 < timeout <= 120_000
+
+
 SMUGGLED = f"GET /metrics HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
 
 
