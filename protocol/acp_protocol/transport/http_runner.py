@@ -279,7 +279,9 @@ def _unix_socket(path: Path) -> socket.socket:
 
 
 def _listening(family: socket.AddressFamily, address: tuple[str, int] | str) -> socket.socket:
-    listener = socket.socket(family)
+    # asyncio sends small pieces at once (TCP_NODELAY) only on sockets that are known to be of TCP.
+    protocol = 0 if family == socket.AF_UNIX else socket.IPPROTO_TCP
+    listener = socket.socket(family, socket.SOCK_STREAM, protocol)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import socket
 import ssl
@@ -203,6 +204,24 @@ def test_a_socket_that_nobody_listens_on_is_replaced_and_nothing_else(
     with pytest.raises(ListenError, match="cannot be used"):
         Listener(f"unix:{folder}/file")
     assert (folder / "file").read_text() == "mine"
+
+
+async def test_small_messages_leave_at_once() -> None:
+    accepted: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+
+    class Accepting(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            found: socket.socket = transport.get_extra_info("socket")
+            accepted.set_result(bool(found.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)))
+            transport.close()
+
+    with Listener("127.0.0.1:0") as listener:
+        loop = asyncio.get_running_loop()
+        async with (
+            await loop.create_server(Accepting, sock=listener.socket),
+            await anyio.connect_tcp(*listener.socket.getsockname()),
+        ):
+            assert await accepted
 
 
 async def test_ipv6_works_too() -> None:
