@@ -7,6 +7,7 @@ Source: ACP, RFD "Streamable HTTP and WebSocket transport".
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -41,7 +42,10 @@ from acp_protocol.transport.websocket_server import serve_socket
 WRITE_BYTES: Final = 64 * 1024
 """Bytes of events that are written together, if so many wait; one event may be larger."""
 PAUSE_S: Final = 0.001
-"""Seconds between two writes to a stream."""
+"""Seconds between two writes to a stream on which events come in quick succession."""
+QUICK_S: Final = 0.0003
+QUICK_WRITES: Final = 4
+"""Writes within `QUICK_S` seconds of each other that make a quick succession."""
 
 
 @dataclass
@@ -183,6 +187,7 @@ class HttpEndpoint:
         """Write the events of a stream until its connection ends."""
         # Headers go out at once with it, even if there is no event yet.
         await send(_body(KEEP_ALIVE))
+        quick, written = 0, -math.inf
         while True:
             events = _some(connection.state, stream)
             if events:
@@ -190,8 +195,12 @@ class HttpEndpoint:
                 connection.notify()
                 await self._write_some(events, stream, send)
                 # What comes in quick succession is written together: a write costs more than the
-                # rest. Nobody feels the pause, and what comes after a silence goes out at once.
-                await anyio.sleep(PAUSE_S)
+                # rest, and nobody feels the pause.
+                now = anyio.current_time()
+                is_quick = len(events) > 1 or now - written < QUICK_S
+                quick, written = (quick + 1 if is_quick else 0), now
+                if quick >= QUICK_WRITES:
+                    await anyio.sleep(PAUSE_S)
             elif connection.ended_by is not None:
                 break
             else:
