@@ -20,6 +20,8 @@ from acp_protocol.transport.remote import (
 
 CONNECT_TIMEOUT_S: Final = 10.0
 """Seconds that the server has to accept a connection."""
+IDLE_S: Final = 2.0
+"""Seconds that a connection without a request is kept."""
 MAX_MESSAGE_BYTES: Final = 64 * 2**20
 """Bytes of a WebSocket message, at most."""
 _OWN: Final = frozenset({b"host", b"accept-encoding", b"expect"})
@@ -60,12 +62,18 @@ class Upstream:
         self.host_name = parts.hostname or ""
         self.path = parts.path or "/"
         self._root = f"{'https' if agent.is_secure else 'http'}://{agent.host}/"
+        # Not that of the transport, which offers HTTP/2 too.
         self._context = ssl_context(agent)
         self._transport = httpx.AsyncHTTPTransport(
-            verify=self._context or False,
+            verify=ssl_context(agent) or False,
             http2=agent.is_secure,
             trust_env=False,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=20),
+            limits=httpx.Limits(
+                max_connections=None,
+                max_keepalive_connections=20,
+                # Before servers close them, which fails a request that comes just then.
+                keepalive_expiry=IDLE_S,
+            ),
             socket_options=keep_alive_options(),
         )
 

@@ -95,7 +95,10 @@ class BatchEdit:
         frame.reordering = entry.reordering or frame.reordering
         frame.hung_by = entry.hung_by or frame.hung_by
         frame.signal = entry.signal or frame.signal
-        frame.is_dropped = frame.is_dropped or bool(entry.hung_by or entry.signal)
+        frame.refusal = entry.refusal or frame.refusal
+        frame.late = max(frame.late, entry.late)
+        is_gone = entry.hung_by or entry.signal or entry.refusal
+        frame.is_dropped = frame.is_dropped or bool(is_gone)
 
 
 def is_batch(raw: bytes) -> bool:

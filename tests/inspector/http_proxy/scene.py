@@ -88,6 +88,8 @@ class Agent:
         self.socket_headers = [(b"acp-connection-id", b"w1"), (b"set-cookie", b"aff=secret-value")]
         self.socket_refusal: Answer | None = None
         self.heads: list[list[tuple[bytes, bytes]]] = []
+        self.held: dict[str, asyncio.Event] = {}
+        """The methods whose POST gets its response when the event is set."""
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] == "websocket":
@@ -104,6 +106,8 @@ class Agent:
         query = b"?" + scope["query_string"] if scope["query_string"] else b""
         request = Request(scope["method"], scope["raw_path"] + query, scope["headers"], body)
         self.requests.append(request)
+        if b'"method"' in body and (hold := self.held.get(json.loads(body)["method"])):
+            await hold.wait()
         answer = self._answer(request)
         if answer is not None:
             length = (b"content-length", str(len(answer.body)).encode())

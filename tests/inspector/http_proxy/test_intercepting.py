@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import tempfile
 from collections.abc import Generator
@@ -355,6 +356,50 @@ async def test_a_held_post_is_edited_and_its_client_waits(tmp_path: Path) -> Non
                 assert len(scene.agent.requests) == 1
                 await ask(observer, "edit", json=edited)
     assert json.loads(scene.agent.requests[1].body) == edited
+
+
+async def test_a_cancel_does_not_wait_for_a_post_that_the_server_holds(tmp_path: Path) -> None:
+    agent = Agent()
+    agent.held["session/prompt"] = asyncio.Event()
+    async with proxied(tmp_path, agent, rules=rule("drop = true", filter="method == x")) as scene:
+        await scene.begin()
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(scene.post, PROMPT, "s1")
+            while len(agent.requests) < 2:
+                await anyio.lowlevel.checkpoint()
+            got = await scene.post(line("session/cancel", sessionId="s1"), "s1")
+            assert got.status_code == 202
+            agent.held["session/prompt"].set()
+    assert json.loads(agent.requests[2].body)["method"] == "session/cancel"
+
+
+async def test_a_held_post_whose_client_has_left_is_not_sent(tmp_path: Path) -> None:
+    options = ProxyOptions(breakpoints=["method == session/prompt and from == client"])
+    async with proxied(tmp_path, options=options) as scene:
+        [found] = running_proxies()
+        with ProxyClient(found.path) as observer:
+            await scene.begin()
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(scene.post, PROMPT, "s1")
+                await ask(observer, "held", seconds=10)
+                tasks.cancel_scope.cancel()
+            while not events(scene.entries(), "http_end"):
+                await anyio.lowlevel.checkpoint()
+            await ask(observer, "release")
+            # What was behind it goes on.
+            assert (await scene.post(line("x", 9))).status_code == 202
+    assert [json.loads(each.body)["method"] for each in scene.agent.requests[1:]] == ["x"]
+    [lost] = events(scene.entries(), "discarded")
+    assert lost.data["by"] == "no stream"
+
+
+async def test_an_array_of_which_a_message_is_refused_is_refused(tmp_path: Path) -> None:
+    text = rule("status = { code = 501 }", filter="method == session/prompt")
+    async with proxied(tmp_path, rules=text) as scene:
+        await scene.begin()
+        got = await scene.post(b"[" + line("x", 4) + b"," + PROMPT + b"]")
+    assert got.status_code == 501
+    assert len(scene.agent.requests) == 1
 
 
 async def test_an_observer_injects_a_request_of_its_own(tmp_path: Path) -> None:

@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import anyio
 import httpx
 import pytest
+import trustme
 from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
 from acp_inspector.journal import Frame, JournalEvent
+from acp_inspector.proxy.session import ProxyOptions
 from acp_inspector.recording.reader import read_header
+from acp_protocol.transport.http_runner import Listener, TlsFiles, run_app
 from tests.inspector.http_proxy.scene import (
     CONNECTION,
     JSON,
@@ -201,6 +207,54 @@ async def test_secrets_are_not_recorded(tmp_path: Path) -> None:
     [request] = agent.requests
     assert request.value(b"authorization") == f"Bearer {SECRET}".encode()
     assert agent.heads
+
+
+async def test_secrets_in_messages_are_redacted_on_request(tmp_path: Path) -> None:
+    token = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCDEFGH"
+    options = ProxyOptions(redacts=True, has_control=False)
+    async with proxied(tmp_path, options=options) as scene:
+        await scene.begin()
+        headers = JSON | CONNECTION | {"X-Api-Key": SECRET}
+        sent = line("authenticate", 1, apiKey=token)
+        await scene.client.post(scene.url, content=sent, headers=headers)
+    text = scene.recording.read_text()
+    assert token not in text
+    assert SECRET not in text
+    assert scene.agent.requests[1].body == sent
+    assert read_header(scene.recording).redacted
+    assert len({*re.findall("«secret:[0-9]+»", text)}) == 2
+
+
+async def test_the_server_is_reached_over_tls_and_http_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    own = authority.issue_cert("127.0.0.1")
+    files = TlsFiles(tmp_path / "cert.pem", tmp_path / "key.pem")
+    own.cert_chain_pems[0].write_to_path(files.certificate)
+    own.private_key_pem.write_to_path(files.key)
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    agent = Agent()
+    versions: list[str] = []
+
+    async def noted(scope: Any, receive: Any, send: Any) -> None:
+        versions.append(scope["http_version"])
+        await agent(scope, receive, send)
+
+    stop = anyio.Event()
+    with Listener("127.0.0.1:0", files) as listener:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(partial(run_app, noted, listener, stop=stop))
+            async with proxied(tmp_path, agent, to=f"{listener.url}/acp") as scene:
+                assert (await scene.begin()).status_code == 200
+                async with connect(scene.url.replace("http", "ws")) as client:
+                    await agent.opened.wait()
+                    await client.send("{}")
+                    assert (await agent.sockets[0][0]())["text"] == "{}"
+                    agent.sockets[0][2].set()
+            stop.set()
+    assert versions == ["2", "1.1"]
 
 
 async def test_a_foreign_host_is_refused(tmp_path: Path) -> None:
