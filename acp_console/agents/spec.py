@@ -214,7 +214,7 @@ class AgentSpec:
     def address(self) -> AgentAddress:
         """Where it is, and so how it is opened."""
         if self.remote is not None:
-            return self.remote
+            return replace(self.remote, dialect=self.dialect)
         return AgentCommand(self.absolute_command(), {**os.environ, **self.env})
 
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final, get_args
 
@@ -21,6 +22,7 @@ from acp_console.cli.server_options import (
     run_server,
     server_options,
 )
+from acp_protocol.dialects.registry import SPOKEN, open_translator
 from acp_protocol.framing import Framing
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.transport.bridge import pass_messages, process_for_each
@@ -29,7 +31,7 @@ from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.transport.server_options import ServerOptions
 from acp_protocol.transport.stdio import open_stdio
 
-_ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing"} - {"listen", "token_env"})
+_ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing", "dialect"} - {"listen", "token_env"})
 
 
 @click.command(
@@ -50,8 +52,16 @@ _ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing"} - {"listen", "toke
     help="How the agent of --listen separates messages: by lines, or by Content-Length headers; "
     "auto: lines, until it sends a header; one that understands only headers needs headers.",
 )
+@click.option(
+    "--dialect",
+    type=click.Choice(SPOKEN),
+    help="Dialect of the agent of --listen; openoxide has an HTTP of its own, and "
+    "Content-Length headers.",
+)
 @click.pass_context
-def command(context: click.Context, *, server: ServerOptions | None, framing: str) -> int:
+def command(
+    context: click.Context, *, server: ServerOptions | None, framing: str, dialect: str | None
+) -> int:
     """Put a stdio agent on the network, or a network agent on stdio.
 
     With --listen, the command after -- is started for each client that connects over HTTP or
@@ -68,7 +78,10 @@ def command(context: click.Context, *, server: ServerOptions | None, framing: st
     words = given_command(context)
     if server is not None:
         refuse_unused(context, ("url", "headers"), "with --listen")
-        return _serve(words, server, _FRAMINGS.get(framing))
+        known = _FRAMINGS.get(framing)
+        if known is None and (spoken := open_translator(dialect)) is not None:
+            known = spoken.framing
+        return _serve(words, replace(server, dialect=dialect), known)
     remote = given_remote(context)
     if remote is None:
         hint = "--listen serves a stdio agent, --url puts a network agent on stdio"

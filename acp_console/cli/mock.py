@@ -243,6 +243,7 @@ def _serve(mock: Mock, server: ServerOptions, report: Path | None, *, is_repeate
             finally:
                 await ours.aclose()
 
+    server = replace(server, dialect=recorded_dialect(mock.recording))
     if not is_repeated:
         server = replace(server, limits=replace(server.limits, connections=1))
     run_server(server, open_agent, stop=stop)

@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Final
 
 import anyio
@@ -49,7 +50,7 @@ def run_server(options: argparse.Namespace) -> int:
         logging.getLogger().setLevel(settings.log.level.upper())
         for note in loaded.notes:
             logger.info("%s", note)
-        server = server_options(settings.http)
+        server = replace(server_options(settings.http), dialect=settings.protocol.dialect)
         with open_listener(server) as listener:
             where = str(settings.sessions.storage or where)
             services = build_services(settings, os.environ, stream_delay_s=options.pace)

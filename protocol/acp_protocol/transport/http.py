@@ -124,10 +124,12 @@ def too_large(limits: Limits) -> Reply:
     return refusal(413, f"The body is larger than {limits.body} bytes")
 
 
-def read_post(headers: Mapping[str, str], body: bytes, limits: Limits) -> Posted | Reply:
+def read_post(
+    headers: Mapping[str, str], body: bytes, limits: Limits, *, has_connection: bool = True
+) -> Posted | Reply:
     """Return the message of a POST, or why it is refused before any connection sees it.
 
-    `headers` have names in lower case.
+    `headers` have names in lower case. With `has_connection` they have to name the connection.
     """
     if len(body) > limits.body:
         return too_large(limits)
@@ -147,7 +149,7 @@ def read_post(headers: Mapping[str, str], body: bytes, limits: Limits) -> Posted
             return refusal(400, f"initialize opens a connection; send it without {_CONNECTION}")
         if message.id is None:
             return refusal(400, "initialize needs an id")
-    elif connection is None:
+    elif connection is None and has_connection:
         return refusal(400, f"{_CONNECTION} is missing; a connection begins with initialize")
     return Posted(message, body, connection, session)
 
@@ -469,6 +471,11 @@ class ServedConnection:
         """Drop all frames."""
         for stream in self._streams.values():
             stream.clear()
+
+    def _remove(self, stream: EventStream) -> None:
+        """Drop a stream with its frames."""
+        stream.clear()
+        self._streams.pop(stream.name, None)
 
     def _stream(self, name: str | None) -> EventStream:
         found = self._streams.get(name)

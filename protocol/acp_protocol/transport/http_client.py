@@ -493,14 +493,9 @@ class HttpTransport:
 
     def _mapped(self, error: Exception) -> _NotSentError | _UnknownOutcomeError:
         """Return an error of httpx as one of ours."""
-        host = self._agent.host
-        if isinstance(error, httpx.ConnectTimeout):
-            limit = self._limits.connect_s
-            return _NotSentError(Refusal(0, f"{host}: no connection within {limit:g} s"))
-        if isinstance(error, httpx.ConnectError | httpx.ProxyError | httpx.UnsupportedProtocol):
-            problem = network_problem(self._agent, error)
-            return _NotSentError(Refusal(0, problem.reason, problem.hint))
-        return _UnknownOutcomeError(str(error) or f"the connection to {host} broke")
+        refusal = mapped_error(self._agent, error, self._limits)
+        is_unsent = isinstance(error, _UNSENT)
+        return _NotSentError(refusal) if is_unsent else _UnknownOutcomeError(refusal.reason)
 
     # Streams
 
@@ -632,7 +627,7 @@ class HttpTransport:
         stream.is_reading = stream.was_open = True
         stream.refused = None
         stream.tried.set()
-        async with aclosing(self._events(response)) as events:
+        async with aclosing(events_in(response, self._limits)) as events:
             async for event in events:
                 if event.retry is not None:
                     stream.delay_s = min(event.retry / 1000, self._limits.max_retry_s)
@@ -654,17 +649,6 @@ class HttpTransport:
             await self._hand_on(frame, stream.session)
         else:
             logger.warning("an event of %d bytes is no message, and was skipped", len(frame))
-
-    async def _events(self, response: httpx.Response) -> AsyncGenerator[ServerSentEvent]:
-        cleaned = httpx.Response(
-            HTTPStatus.OK,
-            # The standard fixes the charset, whatever the header says.
-            headers={"content-type": f"{EVENT_STREAM}; charset=utf-8"},
-            stream=_CleanStream(response, self._limits),
-        )
-        async with aclosing(EventSource(cleaned).aiter_sse()) as events:
-            async for event in events:
-                yield event
 
     # Receiving
 
@@ -742,6 +726,45 @@ class _CleanStream(httpx.AsyncByteStream):
                 yield cleaned
 
 
+async def events_in(
+    response: httpx.Response, limits: RemoteLimits
+) -> AsyncGenerator[ServerSentEvent]:
+    """Yield the events of a stream.
+
+    Raises:
+        TimeoutError: a server that sends comments is silent.
+        FrameTooLongError: an event is beyond the limit.
+    """
+    cleaned = httpx.Response(
+        HTTPStatus.OK,
+        # The standard fixes the charset, whatever the header says.
+        headers={"content-type": f"{EVENT_STREAM}; charset=utf-8"},
+        stream=_CleanStream(response, limits),
+    )
+    async with aclosing(EventSource(cleaned).aiter_sse()) as events:
+        async for event in events:
+            yield event
+
+
+_UNSENT: Final = (
+    httpx.ConnectTimeout,
+    httpx.ConnectError,
+    httpx.ProxyError,
+    httpx.UnsupportedProtocol,
+)
+"""Errors before anything was sent."""
+
+
+def mapped_error(agent: RemoteAgent, error: Exception, limits: RemoteLimits) -> Refusal:
+    """Return an error of httpx for people."""
+    if isinstance(error, httpx.ConnectTimeout):
+        return Refusal(0, f"{agent.host}: no connection within {limits.connect_s:g} s")
+    if isinstance(error, _UNSENT):
+        problem = network_problem(agent, error)
+        return Refusal(0, problem.reason, problem.hint)
+    return Refusal(0, str(error) or f"the connection to {agent.host} broke")
+
+
 def _has_message(body: bytes) -> bool:
     return bool(body.strip()) and is_structure(body)
 
@@ -781,7 +804,7 @@ async def open_http(
     Raises:
         RemoteAddressError: the user's certificates or the proxy cannot be used.
     """
-    client = _open_client(agent, limits)
+    client = open_client(agent, limits)
     async with BackgroundTasks() as tasks:
         transport = HttpTransport(agent, client, tasks, limits, observer, notify)
         try:
@@ -790,7 +813,7 @@ async def open_http(
             await transport.aclose()
 
 
-def _open_client(agent: RemoteAgent, limits: RemoteLimits) -> httpx.AsyncClient:
+def open_client(agent: RemoteAgent, limits: RemoteLimits) -> httpx.AsyncClient:
     # Without TLS no certificates are read, which takes long.
     verify = ssl_context(agent) or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     has_proxies = not agent.is_on_this_machine and bool(getproxies())

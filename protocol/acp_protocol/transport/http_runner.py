@@ -24,12 +24,14 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
 from starlette.types import ASGIApp
 
+from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.net import HALF_OPEN_S, keep_alive_options
 from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded
 from acp_protocol.transport.http_metrics import MEDIA_TYPE, metrics_text
 from acp_protocol.transport.http_protocols import LimitedConfig, SocketLimits
 from acp_protocol.transport.http_server import HttpEndpoint
+from acp_protocol.transport.openoxide_server import OpenoxideEndpoint
 from acp_protocol.transport.served_connections import Connections
 
 UNIX: Final = "unix:"
@@ -173,7 +175,8 @@ def endpoint_app(
     connections: Connections, access: Access, more: Sequence[BaseRoute] = ()
 ) -> ASGIApp:
     """Return the application of an agent: its endpoint, what operators ask for, and `more`."""
-    endpoint = HttpEndpoint(connections)
+    has_own = connections.dialect == Openoxide.name
+    endpoint = OpenoxideEndpoint(connections) if has_own else HttpEndpoint(connections)
     requests: Counter[int] = Counter()
 
     async def healthz(_: Request) -> Response:

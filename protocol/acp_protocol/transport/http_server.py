@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import ClassVar, Final
 
 import anyio
 from starlette.datastructures import Headers
@@ -36,7 +36,12 @@ from acp_protocol.transport.http import (
     refusal,
     too_large,
 )
-from acp_protocol.transport.served_connections import Connections, OpenConnection, busy
+from acp_protocol.transport.served_connections import (
+    Connections,
+    NewState,
+    OpenConnection,
+    busy,
+)
 from acp_protocol.transport.websocket_server import serve_socket
 
 WRITE_BYTES: Final = 64 * 1024
@@ -53,6 +58,7 @@ class HttpEndpoint:
     """Serves the connections; `connections.running` has to be entered first."""
 
     connections: Connections
+    new_state: ClassVar[NewState] = ServedConnection
 
     def __post_init__(self) -> None:
         self._bodies = 0
@@ -64,7 +70,7 @@ class HttpEndpoint:
         headers = _headers(scope)
         match scope["method"]:
             case "POST":
-                reply = await self._post(headers, receive)
+                reply = await self._post(headers, receive, send)
             case "GET":
                 reply = await self._get(headers, receive, send)
             case "DELETE":
@@ -75,8 +81,8 @@ class HttpEndpoint:
         if reply is not None:
             await send_reply(reply, send)
 
-    async def _post(self, headers: Mapping[str, str], receive: Receive) -> Reply | None:
-        """Handle a message; return the response, or None if the client has gone."""
+    async def _post(self, headers: Mapping[str, str], receive: Receive, send: Send) -> Reply | None:
+        """Handle a message; return the response, or None if it was sent or the client has gone."""
         body = bytearray()
         try:
             with anyio.move_on_after(self.connections.server_limits.body_s) as limit:
@@ -84,17 +90,24 @@ class HttpEndpoint:
                     return refused
             if limit.cancelled_caught:
                 return refusal(408, "The body did not come in time")
-            posted = read_post(headers, bytes(body), self.connections.limits)
-            if isinstance(posted, Reply):
-                return posted
-            self.connections.counts.received(len(body))
-            if posted.connection is None:
-                return await self._initialize(posted, receive)
-            return await self._forward(posted, posted.connection, receive)
-        except _GoneError:
+            return await self._take(headers, bytes(body), receive, send)
+        except GoneError:
             return None
         finally:
             self._bodies -= len(body)
+
+    async def _take(
+        self, headers: Mapping[str, str], body: bytes, receive: Receive, send: Send
+    ) -> Reply | None:
+        """Handle a body; return the response, or None if it was sent."""
+        del send
+        posted = read_post(headers, body, self.connections.limits)
+        if isinstance(posted, Reply):
+            return posted
+        self.connections.counts.received(len(body))
+        if posted.connection is None:
+            return await self._initialize(posted, receive)
+        return await self._forward(posted, posted.connection, receive)
 
     async def _read(self, body: bytearray, receive: Receive) -> Reply | None:
         """Read the body of a request; return why it is refused, if it is."""
@@ -102,7 +115,7 @@ class HttpEndpoint:
         while has_more:
             message = await receive()
             if message["type"] != "http.request":
-                raise _GoneError
+                raise GoneError
             chunk = message.get("body", b"")
             body += chunk
             self._bodies += len(chunk)
@@ -116,14 +129,14 @@ class HttpEndpoint:
     async def _initialize(self, posted: Posted, receive: Receive) -> Reply:
         request = posted.message
         assert isinstance(request, Request)
-        connection = self.connections.new()
+        connection = self.connections.new(new_state=self.new_state)
         if isinstance(connection, Reply):
             return connection
         try:
             connection.state.open(request)
             self.connections.start(connection)
             with anyio.move_on_after(self.connections.server_limits.initialize_s) as limit:
-                await _unless_gone(lambda: connection.open(posted.raw), receive)
+                await unless_gone(lambda: connection.open(posted.raw), receive)
             if limit.cancelled_caught:
                 reason = "The agent did not answer initialize in time"
                 return error_reply(504, INTERNAL_ERROR, reason, request.id)
@@ -142,7 +155,7 @@ class HttpEndpoint:
             return connection
         if isinstance(posted.message, Request):
             # Its response will have to wait for a reader, too.
-            await _unless_gone(connection.wait_room, receive)
+            await unless_gone(connection.wait_room, receive)
         if (refused := connection.state.accept(posted)) is not None:
             return refused
         try:
@@ -170,9 +183,11 @@ class HttpEndpoint:
         counts = self.connections.counts
         counts.streams += 1
         try:
-            await send(_start(200, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"}))
-            await _unless_gone(lambda: self._write_events(connection, stream, send), receive)
-        except _GoneError:
+            await send(
+                start_response(200, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
+            )
+            await unless_gone(lambda: self._write_events(connection, stream, send), receive)
+        except GoneError:
             pass
         finally:
             counts.streams -= 1
@@ -186,7 +201,7 @@ class HttpEndpoint:
     ) -> None:
         """Write the events of a stream until its connection ends."""
         # Headers go out at once with it, even if there is no event yet.
-        await send(_body(KEEP_ALIVE))
+        await send(body_part(KEEP_ALIVE))
         quick, written = 0, -math.inf
         while True:
             events = _some(connection.state, stream)
@@ -204,28 +219,28 @@ class HttpEndpoint:
             elif connection.ended_by is not None:
                 break
             else:
-                await self._wait_event(connection, send)
+                await self.wait_event(connection, send)
         if connection.ended_by not in {"agent", "client"}:
-            await send(_body(comment(f"the connection ended: {connection.reason}")))
-        await send(_body(b"", more=False))
+            await send(body_part(comment(f"the connection ended: {connection.reason}")))
+        await send(body_part(b"", more=False))
 
     async def _write_some(self, events: Sequence[Event], stream: EventStream, send: Send) -> None:
         """Write events together; if that fails, all of them wait again."""
         encoded = [each.encode() for each in events]
         try:
-            await send(_body(b"".join(encoded)))
+            await send(body_part(b"".join(encoded)))
         except BaseException:
             stream.put_back(events)
             raise
         for each in encoded:
             self.connections.counts.sent(len(each))
 
-    async def _wait_event(self, connection: OpenConnection, send: Send) -> None:
+    async def wait_event(self, connection: OpenConnection, send: Send) -> None:
         """Return when the connection has changed, or when a comment has said that it has not."""
         with anyio.move_on_after(self.connections.server_limits.keep_alive_s) as limit:
             await connection.wait_change()
         if limit.cancelled_caught:
-            await send(_body(KEEP_ALIVE))
+            await send(body_part(KEEP_ALIVE))
 
 
 def _some(state: ServedConnection, stream: EventStream) -> list[Event]:
@@ -238,17 +253,17 @@ def _some(state: ServedConnection, stream: EventStream) -> list[Event]:
     return found
 
 
-class _GoneError(Exception):
+class GoneError(Exception):
     """The client has closed the request before its response."""
 
 
-async def _unless_gone(action: Callable[[], Awaitable[None]], receive: Receive) -> None:
+async def unless_gone(action: Callable[[], Awaitable[None]], receive: Receive) -> None:
     """Run `action`, whose request was read to its end.
 
     Raises:
-        _GoneError: the client closed the request meanwhile.
+        GoneError: the client closed the request meanwhile.
     """
-    problem: Exception | None = _GoneError()
+    problem: Exception | None = GoneError()
     async with anyio.create_task_group() as tasks:
 
         async def watch() -> None:
@@ -276,12 +291,12 @@ def _headers(scope: Scope) -> dict[str, str]:
     return headers
 
 
-def _start(status: int, headers: Mapping[str, str]) -> AsgiMessage:
+def start_response(status: int, headers: Mapping[str, str]) -> AsgiMessage:
     raw = [(name.lower().encode(), value.encode("latin-1")) for name, value in headers.items()]
     return {"type": "http.response.start", "status": status, "headers": raw}
 
 
-def _body(data: bytes, *, more: bool = True) -> AsgiMessage:
+def body_part(data: bytes, *, more: bool = True) -> AsgiMessage:
     return {"type": "http.response.body", "body": data, "more_body": more}
 
 
@@ -290,5 +305,5 @@ async def send_reply(reply: Reply, send: Send) -> None:
     headers = {"Content-Length": str(len(reply.body))} | dict(reply.headers)
     if reply.media_type:
         headers["Content-Type"] = reply.media_type
-    await send(_start(reply.status, headers))
-    await send(_body(reply.body, more=False))
+    await send(start_response(reply.status, headers))
+    await send(body_part(reply.body, more=False))

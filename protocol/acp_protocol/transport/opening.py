@@ -205,6 +205,8 @@ async def _reach(
     # The network is rare, and its modules are slow to import.
     if agent.is_websocket:
         from acp_protocol.transport.websocket_client import open_websocket as open_transport
+    elif agent.dialect == "openoxide":
+        from acp_protocol.transport.openoxide_client import open_openoxide as open_transport
     else:
         from acp_protocol.transport.http_client import open_http as open_transport
     if observer is not None:

@@ -54,6 +54,8 @@ class RemoteAgent:
     """Sent with each request, to the origin of the URL only; the values are secrets."""
     token: str | None = field(default=None, repr=False)
     """Sent as `Authorization: Bearer`."""
+    dialect: str | None = None
+    """The dialect that it speaks, if it may have an HTTP of its own."""
 
     def __post_init__(self) -> None:
         check_url(self.url)

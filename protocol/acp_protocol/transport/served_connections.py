@@ -35,6 +35,8 @@ MAX_ENDED: Final = 256
 """Ended connections whose reason is remembered, for the clients that still name them."""
 UNATTENDED_CHECKS: Final = 4
 """Looks for connections that nobody attends to, within `unattended_s`."""
+NewState: TypeAlias = Callable[..., ServedConnection]
+"""Makes what a server keeps of a connection; gets `Limits`, and `is_socket`."""
 EndedBy: TypeAlias = Literal["agent", "client", "protocol", "limit", "error", "shutdown"]
 CLOSE_CODES: Final[Mapping[EndedBy, int]] = {
     "agent": 1000,
@@ -98,9 +100,9 @@ class Counts:
 class OpenConnection:
     """A connection and its agent."""
 
-    def __init__(self, limits: Limits, *, is_socket: bool) -> None:
+    def __init__(self, state: ServedConnection) -> None:
         self.id = secrets.token_urlsafe(24)
-        self.state = ServedConnection(limits, is_socket=is_socket)
+        self.state = state
         self.is_initialized = False
         """Whether `initialize` was answered, and other messages may follow."""
         self.opening: bytes | None = None
@@ -195,6 +197,8 @@ class Connections:
     affinity: str = field(default_factory=new_affinity)
     """The value of the cookie, by which a load balancer knows this process."""
     counts: Counts = field(default_factory=Counts)
+    dialect: str | None = None
+    """The dialect of the clients; some have an HTTP of their own."""
 
     def __post_init__(self) -> None:
         self._open: dict[str, OpenConnection] = {}
@@ -269,13 +273,15 @@ class Connections:
         cookie = f"{AFFINITY_COOKIE}={self.affinity}; Path={self.path}; HttpOnly; SameSite=Lax"
         return {"Acp-Connection-Id": connection.id, "Set-Cookie": cookie}
 
-    def new(self, *, is_socket: bool = False) -> OpenConnection | Reply:
+    def new(
+        self, *, is_socket: bool = False, new_state: NewState = ServedConnection
+    ) -> OpenConnection | Reply:
         """Return a new connection; its agent is started by `start`. Or return why there is none."""
         if self.is_ending or self._tasks is None:
             return busy("The server ends")
         if len(self) >= self.server_limits.connections:
             return busy(f"{self.server_limits.connections} connections are open")
-        connection = OpenConnection(self.limits, is_socket=is_socket)
+        connection = OpenConnection(new_state(self.limits, is_socket=is_socket))
         self._open[connection.id] = connection
         self.counts.opened += 1
         return connection

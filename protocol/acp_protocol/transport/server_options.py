@@ -28,6 +28,8 @@ class ServerOptions:
     limits: ServerLimits = field(default_factory=ServerLimits)
     affinity: str | None = None
     """The value of the cookie by which a load balancer knows this process; None: a new one."""
+    dialect: str | None = None
+    """The dialect of the clients, which may have an HTTP of its own."""
     drain_s: float = 30.0
     """Seconds that open requests have when the server is to end."""
 

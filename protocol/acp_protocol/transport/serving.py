@@ -74,7 +74,10 @@ async def serve(
     hosts = listener.hosts_with(options.hosts)
     access = Access(token, hosts, options.origins, listener.scheme)
     connections = Connections(
-        open_agent, server_limits=options.limits, affinity=options.affinity or new_affinity()
+        open_agent,
+        server_limits=options.limits,
+        affinity=options.affinity or new_affinity(),
+        dialect=options.dialect,
     )
     if attach is not None:
         attach(connections)

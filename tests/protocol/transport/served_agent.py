@@ -131,10 +131,14 @@ async def serving(
     drain_s: float = LIMIT,
     socket_limits: SocketLimits | None = None,
     limit_s: float = LIMIT,
+    dialect: str | None = None,
 ) -> AsyncGenerator[Serving]:
     """Serve agents on a port of this machine."""
     connections = Connections(
-        open_agent, limits=limits or Limits(), server_limits=server_limits or ServerLimits()
+        open_agent,
+        limits=limits or Limits(),
+        server_limits=server_limits or ServerLimits(),
+        dialect=dialect,
     )
     stop = anyio.Event()
     with anyio.fail_after(limit_s), Listener(address, tls) as listener:
