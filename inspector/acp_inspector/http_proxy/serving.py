@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import Callable
 from typing import Final
@@ -58,7 +57,6 @@ async def serve(
     if (patience := getattr(socket, "TCP_USER_TIMEOUT", None)) and listener.socket.family in _TCP:
         # A client that takes nothing, because a debugger has stopped it, keeps its connection.
         listener.socket.setsockopt(socket.IPPROTO_TCP, patience, 0)
-    logging.getLogger("uvicorn.error").addFilter(_is_unexpected)
     try:
         first = await anyio.to_thread.run_sync(open_, 1)
         async with anyio.create_task_group() as tasks:
@@ -79,10 +77,4 @@ async def serve(
             connections.close()
             stop.set()
     finally:
-        logging.getLogger("uvicorn.error").removeFilter(_is_unexpected)
         await upstream.close()
-
-
-def _is_unexpected(record: logging.LogRecord) -> bool:
-    """Return whether a message of the server says more than that a response was broken off."""
-    return "without completing response" not in record.getMessage()

@@ -245,7 +245,7 @@ async def test_the_server_is_reached_over_tls_and_http_2(
     stop = anyio.Event()
     with Listener("127.0.0.1:0", files) as listener:
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(partial(run_app, noted, listener, stop=stop))
+            tasks.start_soon(partial(run_app, noted, listener, stop=stop, max_message=1000))
             async with proxied(tmp_path, agent, to=f"{listener.url}/acp") as scene:
                 assert (await scene.begin()).status_code == 200
                 async with connect(scene.url.replace("http", "ws")) as client:
