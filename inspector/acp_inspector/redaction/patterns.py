@@ -82,6 +82,9 @@ def is_secret_name(name: str) -> bool:
         words.pop()
     if words[-3:] == ["secret", "key", "base"]:
         words.pop()
+    if words[:3] == ["access", "control", "allow"]:
+        # A header that says whether credentials may be sent.
+        return False
     if not words or any(not (char.isalnum() or char in "_-. /$:") for char in name):
         return False
     last, before = words[-1], words[-2] if len(words) > 1 else ""

@@ -15,6 +15,7 @@ UNWORTHY = """
 maxTokens progressToken API_KEY_FILE publicKey inputTokens tokenCount PWD key id sessionId
 nextPageToken secretary keyboard monkey author passed cacheKey CACHE_KEY PUBLIC_KEY tokenizer
 sessionUpdate toolCallId compass bypass authMethods authenticate
+access-control-allow-credentials
 """
 
 

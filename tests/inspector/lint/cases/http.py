@@ -265,6 +265,14 @@ def a_page_of_somewhere_else_is_let_in(talk: Talk) -> None:
 
 
 @keeps("unchecked-origin")
+def a_page_with_a_token_is_let_in(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.stream(
+        Origin="https://tools.example", Host="localhost:8080", Authorization="Bearer «secret:1»"
+    )
+
+
+@keeps("unchecked-origin")
 def a_page_of_the_same_host_is_let_in(talk: Talk) -> None:
     wire = Wire(talk)
     wire.stream(Origin="http://localhost:8080", Host="localhost:8080")
