@@ -42,6 +42,8 @@ class SocketLimits:
     """Seconds between pings of a WebSocket; 0 for none."""
     pong_s: float = 60.0
     """Seconds that a client may take to respond to one."""
+    close_s: float = 5.0
+    """Seconds that a WebSocket may take to close."""
 
 
 class LimitedConfig(uvicorn.Config):
@@ -206,3 +208,12 @@ class LimitedTls(AutoZttpProtocol):
         protocol.connection_made(self.transport)
         if initial_data:
             protocol.data_received(initial_data)
+
+
+class LimitedWebSocket(WebSocketsSansIOProtocol):
+    """Does not wait for clients that do not read: they would keep what was written last."""
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        super().on_task_complete(task)
+        if not self.disconnected:
+            self.loop.call_later(limits_of(self.config).close_s, self.transport.abort)

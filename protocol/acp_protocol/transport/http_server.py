@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import anyio
-from starlette.datastructures import Headers
 from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -153,7 +152,7 @@ class HttpEndpoint:
         connection = self.connections.find(id_)
         if isinstance(connection, Reply):
             return connection
-        if isinstance(posted.message, Request):
+        if isinstance(posted.message, Request) and connection.state.is_full:
             # Its response will have to wait for a reader, too.
             await unless_gone(connection.wait_room, receive)
         if (refused := connection.state.accept(posted)) is not None:
@@ -186,7 +185,7 @@ class HttpEndpoint:
             await send(
                 start_response(200, {"Content-Type": EVENT_STREAM, "X-Accel-Buffering": "no"})
             )
-            await unless_gone(lambda: self._write_events(connection, stream, send), receive)
+            await unless_gone(lambda: self._write(connection, stream, send), receive)
         except GoneError:
             pass
         finally:
@@ -195,6 +194,20 @@ class HttpEndpoint:
             connection.attended_at = anyio.current_time()
             connection.notify()
         return None
+
+    async def _write(self, connection: OpenConnection, stream: EventStream, send: Send) -> None:
+        """Write a stream; once its connection has ended, a client that does not read is left."""
+        async with anyio.create_task_group() as tasks:
+
+            async def watch_end() -> None:
+                while connection.ended_by is None:
+                    await connection.wait_change()
+                await anyio.sleep(self.connections.server_limits.farewell_s)
+                tasks.cancel_scope.cancel()
+
+            tasks.start_soon(watch_end)
+            await self._write_events(connection, stream, send)
+            tasks.cancel_scope.cancel()
 
     async def _write_events(
         self, connection: OpenConnection, stream: EventStream, send: Send
@@ -286,7 +299,13 @@ async def unless_gone(action: Callable[[], Awaitable[None]], receive: Receive) -
 def _headers(scope: Scope) -> dict[str, str]:
     """Return the headers of a request; one that comes twice has both values, as in a list."""
     headers: dict[str, str] = {}
-    for name, value in Headers(scope=scope).items():
+    for raw_name, raw in scope["headers"]:
+        name = raw_name.decode("latin-1")
+        try:
+            # Some clients write a session's id so, others in the encoding of the standard.
+            value = raw.decode()
+        except UnicodeDecodeError:
+            value = raw.decode("latin-1")
         headers[name] = f"{headers[name]}, {value}" if name in headers else value
     return headers
 

@@ -69,6 +69,8 @@ class ServerLimits:
     """Seconds between comments on a stream that has nothing else to say."""
     silence_s: float = math.inf
     """Seconds after which a connection ends that carries no message and has no open request."""
+    farewell_s: float = 5.0
+    """Seconds that a stream may take for what its ended connection has left to say."""
     unattended_s: float = 600.0
     """Seconds after which a connection over HTTP ends that has no reader and gets no request."""
 

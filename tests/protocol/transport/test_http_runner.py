@@ -25,7 +25,7 @@ from acp_protocol.transport import Transport
 from acp_protocol.transport.http import Limits
 from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.http_runner import Listener, ListenError, TlsFiles
-from acp_protocol.transport.served_connections import Connections
+from acp_protocol.transport.served_connections import Connections, ServerLimits
 from tests.protocol.transport.served_agent import (
     BEARER,
     TOKEN,
@@ -125,9 +125,12 @@ async def wait_stuck(connections: Connections) -> int:
             return sent
 
 
-async def test_a_slow_reader_makes_its_agent_wait() -> None:
+async def test_a_slow_reader_makes_its_agent_wait_and_is_left_in_the_end() -> None:
+    limits = Limits(unread=100_000, stall_s=2)
     async with (
-        serving(agent_that(flood), limits=Limits(unread=100_000)) as server,
+        serving(
+            agent_that(flood), limits=limits, server_limits=ServerLimits(farewell_s=0.1)
+        ) as server,
         http_peer(server) as peer,
         raw_connection(server.base) as stream,
     ):
@@ -136,6 +139,9 @@ async def test_a_slow_reader_makes_its_agent_wait() -> None:
         await stream.send(f"GET /acp HTTP/1.1\r\n{lines}\r\n".encode())
         # The rest is in the buffers of the two ends of the socket.
         assert await wait_stuck(server.connections) < 20_000_000
+        await server.connections.wait_closed()
+        while server.connections.counts.streams:
+            await anyio.sleep(0.01)
 
 
 async def test_a_slow_reader_of_a_stream_of_http2_makes_its_agent_wait(

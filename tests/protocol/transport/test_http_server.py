@@ -18,6 +18,7 @@ from acp_protocol.errors import AgentStartError, ConnectionClosedError
 from acp_protocol.jsonrpc import Json, encode_notification, encode_request, encode_result, parse
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.served_connections import ServerLimits
 from tests.protocol.transport.served_agent import (
     BEARER,
@@ -255,6 +256,25 @@ async def test_characters_of_events_are_never_cut(chunk: int) -> None:
                     break
 
 
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-8"])
+async def test_the_id_of_a_session_may_have_other_letters(encoding: str) -> None:
+    async with serving() as server, http_peer(server) as peer:
+        headers = [*peer.headers().items(), *JSON.items()]
+        named = [(name.encode(), value.encode()) for name, value in headers]
+        named.append((b"Acp-Session-Id", "sé".encode(encoding)))
+        content = encode_request(1, "session/prompt", {"sessionId": "sé", "prompt": "x"})
+        answer = await peer.client.post(peer.url, content=content, headers=named)
+        assert answer.status_code == 202
+
+
+async def test_a_header_that_comes_twice_names_nothing() -> None:
+    async with serving() as server, http_peer(server) as peer:
+        headers = [*(peer.headers() | JSON).items(), *peer.headers().items()]
+        content = encode_request(1, "session/list")
+        answer = await peer.client.post(peer.url, content=content, headers=headers)
+        assert answer.status_code == 404
+
+
 async def test_bodies_have_a_limit() -> None:
     limits = Limits(body=1000)
     async with serving(limits=limits) as server, http_peer(server) as peer:
@@ -433,9 +453,9 @@ async def test_a_websocket_of_an_agent_that_ends_is_closed() -> None:
 async def test_a_websocket_whose_client_does_not_read_is_closed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    limits = Limits(stall_s=0.3)
+    limits, socket_limits = Limits(stall_s=0.3), SocketLimits(close_s=0.1)
     async with (
-        serving(limits=limits) as server,
+        serving(limits=limits, socket_limits=socket_limits) as server,
         socket_of(server, max_queue=1, max_size=None) as socket,
     ):
         await call(socket, "initialize", {})
@@ -444,7 +464,7 @@ async def test_a_websocket_whose_client_does_not_read_is_closed(
             for _ in range(8):
                 await socket.send(prompt.decode())
         await server.connections.wait_closed()
-        socket.transport.abort()
+        await close_code(socket)
     assert "ends: the client has read nothing for 0.3 s" in caplog.text
 
 
