@@ -137,7 +137,9 @@ class HttpProxy:
         hosts: Collection[str],
         *,
         max_body: int = MAX_BODY_BYTES,
+        warn: Callable[[str], None] = lambda text: None,
     ) -> None:
+        self._warn = warn
         self.upstream = upstream
         self.connections = connections
         self.hosts = hosts
@@ -145,12 +147,16 @@ class HttpProxy:
         self._large = asyncio.Semaphore(LARGE_BODIES)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            await self._http(Incoming.of(scope), receive, send)
-        elif scope["type"] == "websocket":
-            from acp_inspector.http_proxy.sockets import SocketExchange
+        try:
+            if scope["type"] == "http":
+                await self._http(Incoming.of(scope), receive, send)
+            elif scope["type"] == "websocket":
+                from acp_inspector.http_proxy.sockets import SocketExchange
 
-            await SocketExchange(self, Incoming.of(scope), scope, receive, send).run()
+                await SocketExchange(self, Incoming.of(scope), scope, receive, send).run()
+        except Exception as problem:
+            self._warn(f"acp-console has a bug: a request failed ({problem!r})")
+            raise
 
     def refusal(self, incoming: Incoming) -> tuple[int, bytes] | None:
         """Return status and reason for a request that is none to this proxy."""
@@ -336,7 +342,8 @@ class HttpExchange:
                     self._note_copy(response, copy)
                     continue
                 self._posting.close()
-                await self._take(response, frame.late or (self._fault.late if self._fault else 0))
+                late = frame.late or (self._fault.late if self._fault is not None else 0)
+                await self._take_all(response, late)
             finally:
                 with anyio.CancelScope(shield=True):
                     await response.aclose()
@@ -382,6 +389,17 @@ class HttpExchange:
         )
 
     # The response.
+
+    async def _take_all(self, response: httpx.Response, late: float) -> None:
+        """Record the response and pass it on, whatever it is."""
+        if not 200 <= response.status_code < 600:
+            why = f"the server's status {response.status_code} is none"
+            await self._refuse(502, why, why)
+            return
+        try:
+            await self._take(response, late)
+        except httpx.TransportError as problem:
+            self.abort(self._proxy.upstream.reason(problem))
 
     async def _take(self, response: httpx.Response, late: float) -> None:
         """Record the response and pass it on."""
@@ -477,15 +495,11 @@ class HttpExchange:
 
     async def _stream(self, response: httpx.Response) -> None:
         await self._begin(response.status_code, forwarded(response.headers.raw))
-        try:
-            for chunk in getattr(self, "_read", ()):
+        for chunk in getattr(self, "_read", ()):
+            await self.write(chunk)
+        if not response.is_stream_consumed:
+            async for chunk in response.aiter_raw():
                 await self.write(chunk)
-            if not response.is_stream_consumed:
-                async for chunk in response.aiter_raw():
-                    await self.write(chunk)
-        except httpx.TransportError as problem:
-            self.abort(self._proxy.upstream.reason(problem))
-            return
         self._note_end()
         await self._end()
 
@@ -501,10 +515,9 @@ class HttpExchange:
             async for chunk in response.aiter_raw():
                 await sender.move(chunk)
             await sender.finish()
-        except httpx.TransportError as problem:
+        except httpx.TransportError:
             await sender.finish()
-            self.abort(self._proxy.upstream.reason(problem))
-            return
+            raise
         finally:
             self.connection.close_stream(session, sender)
         self._note_end()

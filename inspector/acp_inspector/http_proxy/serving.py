@@ -62,7 +62,7 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             connections = Connections(first, open_, agent.shown_url, tasks, warn)
             names = listener.hosts_with(hosts)
-            app = HttpProxy(upstream, connections, names, max_body=max_body)
+            app = HttpProxy(upstream, connections, names, max_body=max_body, warn=warn)
             stop = anyio.Event()
 
             async def run() -> None:

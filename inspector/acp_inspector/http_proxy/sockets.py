@@ -119,9 +119,11 @@ class SocketExchange:
             response = problem.response
             raw = _raw(response.headers)
             body = bytes(response.body or b"")
+            # A status that is none, or says that all is well, refuses nothing.
+            status = response.status_code if 300 <= response.status_code < 600 else 502
             self._note_response(response.status_code, raw, body)
-            self._settle(response.status_code, raw)
-            await self._refuse(response.status_code, forwarded(raw), body)
+            self._settle(status, raw)
+            await self._refuse(status, forwarded(raw), body)
         except (InvalidHandshake, OSError, TimeoutError) as problem:
             body = self._proxy.upstream.reason(problem).encode() + b"\n"
             self._note_response(502, (), body, by="proxy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import socket
@@ -525,3 +526,33 @@ async def test_an_event_carries_the_frame_behind_it(tmp_path: Path) -> None:
             carrier = entries[place - 1]
             assert isinstance(carrier, JournalEvent)
             assert carrier.name in {"http_request", "http_response"}
+
+
+@pytest.mark.parametrize(
+    ("raw", "status"),
+    [
+        (b"", 502),
+        (b"HTTP/1.1 200", 502),
+        (b"no HTTP\r\n\r\n", 502),
+        (b"HTTP/1.1 999 Odd\r\nContent-Length: 0\r\n\r\n", 502),
+        (b"HTTP/1.1 101 Switching Protocols\r\n\r\n", 502),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 9\r\n\r\n{", 502),
+        (b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n{", 200),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204),
+    ],
+)
+async def test_whatever_the_server_says_the_client_gets_a_response(
+    tmp_path: Path, raw: bytes, status: int
+) -> None:
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"}")
+        writer.write(raw)
+        await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+        port = server.sockets[0].getsockname()[1]
+        async with proxied(tmp_path, to=f"http://127.0.0.1:{port}/acp") as scene:
+            got = await scene.client.post(scene.url, content=b"{}", headers=JSON)
+        assert scene.warnings == []
+    assert got.status_code == status
