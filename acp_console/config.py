@@ -11,15 +11,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, cast
+from typing import Annotated, Any, Final, Literal, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
 from acp_console.paths import config_path
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.remote import RemoteAddressError, check_header, check_url
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 from acp_protocol.user_files.paths import ConfigPathError
 from acp_protocol.user_files.references import expand_variables
@@ -79,6 +80,23 @@ def _check_dialect(dialect: str) -> str:
     return dialect
 
 
+def _check_url(url: str) -> str:
+    try:
+        check_url(url)
+    except RemoteAddressError as problem:
+        raise ValueError(f"cannot be used: {problem.summary}") from None
+    return url
+
+
+def _check_headers(headers: dict[str, str]) -> dict[str, str]:
+    for name, value in headers.items():
+        try:
+            check_header(name, value)
+        except RemoteAddressError as problem:
+            raise ValueError(problem.summary) from None
+    return headers
+
+
 Variables = Annotated[dict[str, str], AfterValidator(_check_environment)]
 """Variables of an agent, which can be set."""
 _Text = Annotated[str, AfterValidator(_check_text)]
@@ -100,6 +118,12 @@ class AgentTable(_Table):
 
     command: Annotated[list[str], AfterValidator(_check_command)] | None = None
     """The program and its arguments; a known agent has a command of its own."""
+    url: Annotated[str, AfterValidator(_check_url)] | None = None
+    """Where it serves ACP, in place of a command: https, http, wss or ws."""
+    headers: Annotated[dict[str, str], AfterValidator(_check_headers)] = {}
+    """Headers that it gets at its URL with each request."""
+    token_env: _Text | None = None
+    """The variable with the token that it gets at its URL."""
     title: _Text | None = None
     env: Variables = {}
     """Variables that it gets besides those of the console."""
@@ -114,6 +138,14 @@ class AgentTable(_Table):
     """Other options of new sessions, by id, such as the model."""
     mcp: list[str] | None = None
     """The MCP servers of its sessions; all that are configured by default."""
+
+    @model_validator(mode="after")
+    def _check_place(self) -> Self:
+        if self.url is not None and self.command is not None:
+            raise ValueError("has command and url; one of them has to go")
+        if self.url is None and (self.headers or self.token_env):
+            raise ValueError("has headers or a token, but no url")
+        return self
 
 
 class PrivacyTable(_Table):
@@ -316,7 +348,7 @@ def _place(error: ErrorDetails) -> KeyPath:
     if path[:1] == ("mcp",):
         # What is deeper may be a secret in the place of a name.
         return path[:3]
-    if path[2:3] in {("options",), ("env",)}:
+    if path[2:3] in {("options",), ("env",), ("headers",)}:
         # What follows the key is the type of a union.
         return path[:4]
     return path

@@ -46,7 +46,7 @@ class ConfigFile:
             FileWriteError: the file cannot be written.
         """
         before = self.config.agents.get(name)
-        if before is not None and before.command is not None:
+        if before is not None and (before.command is not None or before.url is not None):
             raise ConfigEditError(
                 f"there is an agent {name!r} already ({self._at(name)}); remove it first: "
                 f"acp-console agents rm {name}"

@@ -77,8 +77,8 @@ def agent_entry(agent: AgentSpec) -> Entry:
     if agent.is_embedded_demo:
         return Entry("Agents", "✓", agent.title, agent.description, "built in", agent)
     words = single_line(shlex.join(agent.command), 200)
-    is_found = shutil.which(agent.absolute_command()[0]) is not None
-    note = "" if is_found else "not found"
+    is_found = agent.remote is not None or shutil.which(agent.absolute_command()[0]) is not None
+    note = "at a URL" if agent.remote is not None else "" if is_found else "not found"
     return Entry(
         "Agents", "✓" if is_found else "○", single_line(agent.title, 40), words, note, agent
     )

@@ -27,6 +27,7 @@ from acp_console.state_file import StateFile
 from acp_protocol.host.did_you_mean import did_you_mean, nearest
 from acp_protocol.host.state import state_directory
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.remote import RemoteAddressError, RemoteAgent, shown_url
 from acp_protocol.user_files.references import expand_variables
 from acp_protocol.user_files.sentences import error_sentence
 from acp_protocol.user_files.toml_source import InvalidFileError
@@ -133,6 +134,8 @@ class CatalogueEntry:
     facts: KnownAgent | None = None
     is_confirmed: bool = True
     """Whether the user agreed to run the command, or wrote it."""
+    is_remote: bool = False
+    """Whether it is at a URL, which then stands in the place of its command."""
 
     @property
     def consent_text(self) -> tuple[str, ...]:
@@ -148,6 +151,8 @@ class CatalogueEntry:
     def status(self) -> str:
         """What state it is in, in two or three words."""
         match self.state:
+            case "ready" if self.is_remote:
+                return "at a URL"
             case "ready":
                 return "built in" if self.source == "demo" else "found"
             case "wrapper":
@@ -177,12 +182,14 @@ class Catalogue:
         known = {each.id: each for each in snapshot.agents}
         entries = [self._demo()]
         for name, table in config.agents.items():
-            if table.command is not None:
+            if table.command is not None or table.url is not None:
                 entries.append(self._own(name, table))
             elif name not in known and name != DEMO_AGENT.name:
                 near = nearest(name, known)
                 hint = f"; did you mean {near}?" if near else ", and no agent of that name is known"
-                raise InvalidFileError(f"{config.at('agents', name)}: command is missing{hint}")
+                raise InvalidFileError(
+                    f"{config.at('agents', name)}: command or url is missing{hint}"
+                )
         own = {each.name for each in entries}
         entries += (
             self._known(each)
@@ -246,8 +253,36 @@ class Catalogue:
             is_named=True,
             mcp_servers=self.config.wire_servers(entry.name, self._environment),
             sign_in="" if entry.facts is None else entry.facts.sign_in,
+            remote=self._remote(entry.name, table),
         )
         return spec.with_protocol(None)
+
+    def _remote(self, name: str, table: AgentTable) -> RemoteAgent | None:
+        """Return where an agent is, with the values of variables; None if it is started here.
+
+        Raises:
+            InvalidFileError: the configuration refers to a variable that is not set.
+        """
+        if table.url is None:
+            return None
+
+        def at(*keys: str) -> str:
+            return self.config.at("agents", name, *keys)
+
+        token = None
+        if table.token_env is not None:
+            token = self._environment.get(table.token_env)
+            if not token:
+                raise InvalidFileError(
+                    f"{at('token_env')}: the variable {table.token_env} is not set"
+                )
+        headers = expand_variables(
+            table.headers, self._environment, lambda each: at("headers", each)
+        )
+        try:
+            return RemoteAgent(table.url, headers, token)
+        except RemoteAddressError as problem:
+            raise InvalidFileError(f"{at('headers')}: {problem.summary}") from None
 
     def servers(self) -> Sequence[Mapping[str, Json]]:
         """Return all MCP servers of the configuration.
@@ -271,13 +306,16 @@ class Catalogue:
         )
 
     def _own(self, name: str, table: AgentTable) -> CatalogueEntry:
+        title = table.title or name
+        if table.url is not None:
+            url = (shown_url(table.url),)
+            return CatalogueEntry(name, title, "config", "ready", url, is_remote=True)
         command = list(table.command or ())
         if "/" in command[0]:
             command[0] = str(self.config.absolute(command[0]))
         path = {**self._environment, **table.env}.get("PATH")
         program = shutil.which(command[0], path=path)
         state: AgentState = "missing" if program is None else "ready"
-        title = table.title or name
         return CatalogueEntry(name, title, "config", state, tuple(command), program)
 
     def _known(self, facts: KnownAgent) -> CatalogueEntry:

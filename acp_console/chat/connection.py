@@ -109,6 +109,8 @@ class QuietTimes:
 
 
 QUIET: Final = QuietTimes()
+AGENT_GONE: Final = (AgentExitedError, ConnectionClosedError)
+"""The errors of whatever waits for an agent that has ended, or cannot be reached any more."""
 
 
 class CapabilityError(AcpError):

@@ -58,7 +58,9 @@ def login_methods(methods: Sequence[Json], spec: AgentSpec) -> list[LoginMethod]
         if kind == "terminal":
             words = (*spec.absolute_command(), *map(str, get_list(method, "args")))
             env = _variables(get(method, "env"))
-            found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own_program=True))
+            # What a server names is not run here.
+            is_own = spec.remote is None
+            found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own))
         elif kind == "env_var":
             texts = [get_text(each, "name") for each in get_list(method, "vars")]
             names = [text for text in (*texts, get_text(method, "varName")) if text]
@@ -67,7 +69,7 @@ def login_methods(methods: Sequence[Json], spec: AgentSpec) -> list[LoginMethod]
             found.append(LoginMethod(id_, name, about, "variables", variables=variables, link=link))
         elif program := get_text(meta, "command"):
             words = (program, *map(str, get_list(meta, "args")))
-            is_own = _is_own_program(words, spec.absolute_command())
+            is_own = spec.remote is None and _is_own_program(words, spec.absolute_command())
             env = _variables(get(meta, "env"))
             found.append(LoginMethod(id_, name, about, "terminal", words, env, is_own))
         else:

@@ -142,7 +142,9 @@ async def open_for_login(
     Raises:
         AcpError: it could not be started, or did not answer `initialize` as it has to.
     """
-    handlers = ClientHandlers(_Rejecting(), reads=False, writes=False, runs_logins=True)
+    handlers = ClientHandlers(
+        _Rejecting(), reads=False, writes=False, runs_logins=spec.remote is None
+    )
     try:
         async with connect_agent(
             spec, cwd=cwd, journal=journal, handlers=handlers, start_timeout=start_timeout

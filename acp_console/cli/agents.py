@@ -30,7 +30,9 @@ from acp_console.cli.agent_option import (
     chosen_agent,
     complete_agent,
     given_command,
+    given_remote,
     parsed_login,
+    remote_options,
     speech_options,
 )
 from acp_console.cli.command import Group
@@ -47,6 +49,7 @@ from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string, get_text
+from acp_protocol.transport.remote import check_header, check_url
 
 if TYPE_CHECKING:
     from acp_console.chat.logins import LoginMethod
@@ -169,6 +172,7 @@ def _pairs(
     type=click.Path(exists=True, file_okay=False, resolve_path=True),
     help="The directory of its sessions; the current one by default.",
 )
+@remote_options
 @click.option(
     "--dialect", type=click.Choice(SPOKEN), help="The agent's dialect; detected by default."
 )
@@ -183,35 +187,55 @@ def add_command(
 ) -> int:
     """Add an agent of your own to config.toml.
 
-    NAME then starts COMMAND.
+    NAME then starts COMMAND, or is at URL.
 
     \b
     acp-console agents add mine -- ./my-agent --acp
     acp-console agents add lab --env 'API_KEY=${LAB_KEY}' -- my-agent --acp
     acp-console agents add oxide --dialect openoxide -- openoxide --acp
+    acp-console agents add far --url https://agents.example/acp --token-env FAR_TOKEN
     """  # noqa: D301 - the mark by which click keeps lines apart
-    words = given_command(context)
-    if not words or not words[0].strip():
-        raise UsageError(
-            "missing the agent's command after --",
-            f"e.g. acp-console agents add {name} -- my-agent --acp",
-        )
-    try:
-        "".join([*words, *env.values()]).encode()
-    except UnicodeEncodeError:
-        raise UsageError("the agent's command is not valid UTF-8") from None
+    table = _place(context, name, env)
     if not is_agent_name(name):
         raise UsageError(f"{name!r} cannot be a name", NAME_RULE)
     if name == "demo":
         raise UsageError("demo is the embedded agent", "choose another name")
-    table: dict[str, Any] = {"command": list(command_agent(words).absolute_command())}
-    table |= {"env": env} if env else {}
     table |= {"cwd": cwd} if cwd else {}
     table |= {"dialect": dialect} if dialect else {}
     path = config_path()
     ConfigFile(path).add_agent(name, table)
     say(f"added to {path}; start it with: acp-console chat {name}")
     return exit_codes.DONE
+
+
+def _place(context: click.Context, name: str, env: Mapping[str, str]) -> dict[str, Any]:
+    """Return the settings that say where an agent is.
+
+    Raises:
+        UsageError: that is missing, or cannot be written.
+        RemoteAddressError: the URL or a header cannot be used.
+    """
+    words, remote = given_command(context), given_remote(context)
+    if remote is not None:
+        if words is not None or env:
+            raise UsageError("an agent at a URL has neither a command nor variables")
+        check_url(remote.url)
+        for header, value in remote.headers.items():
+            check_header(header, value)
+        found: dict[str, Any] = {"url": remote.url}
+        found |= {"headers": dict(remote.headers)} if remote.headers else {}
+        return found | ({"token_env": remote.token_env} if remote.token_env else {})
+    if not words or not words[0].strip():
+        raise UsageError(
+            "missing the agent's command after --, or its --url",
+            f"e.g. acp-console agents add {name} -- my-agent --acp",
+        )
+    try:
+        "".join([*words, *env.values()]).encode()
+    except UnicodeEncodeError:
+        raise UsageError("the agent's command is not valid UTF-8") from None
+    variables = {"env": dict(env)} if env else {}
+    return {"command": list(command_agent(words).absolute_command()), **variables}
 
 
 @command.command(name="rm")
@@ -247,6 +271,7 @@ _cwd_option = click.option(
 @click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
 @format_option(("text", "json"), "json: one object.")
+@remote_options
 @speech_options
 @click.pass_context
 def info_command(
@@ -320,7 +345,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
     version = claims.info.get("version")
     rows = [
         ("agent", f"{claims.title} {version if isinstance(version, str) else ''}"),
-        ("command", shlex.join(spec.command)),
+        ("command" if spec.remote is None else "url", shlex.join(spec.command)),
         ("protocol", f"version {claims.protocol}"),
         *([("dialect", claims.dialect)] if claims.dialect else []),
         *(("can", name) for name in claims.capability_names()),
@@ -357,6 +382,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
 @click.argument("name", required=False, shell_complete=complete_agent)
 @click.argument("method", required=False)
 @_cwd_option
+@remote_options
 @speech_options
 @click.pass_context
 def login_command(
@@ -378,9 +404,10 @@ def login_command(
     acp-console agents login gemini
     acp-console agents login gemini oauth-personal
     """  # noqa: D301 - the mark by which click keeps lines apart
-    if given_command(context) is not None and name is not None:
+    is_elsewhere = given_command(context) is not None or given_remote(context) is not None
+    if is_elsewhere and name is not None:
         if method is not None:
-            raise UsageError("give either the agent's name or its command after --, not both")
+            raise UsageError("give only one of the agent's name, its command and its URL")
         name, method = None, name
     spec = _named(context, name).with_protocol(protocol, dialect)
     spec = replace(spec, cwd=(cwd or spec.cwd or Path()).resolve())

@@ -321,6 +321,8 @@ def _agent(context: click.Context, name: str | None) -> tuple[tuple[str, ...], d
     chosen = chosen_agent(context, name)
     if chosen is None:
         raise UsageError("missing AGENT", "name an agent, or give its command after --")
+    if chosen.remote is not None:
+        raise UsageError(f"{chosen.name} is at a URL, so it is not started beside a cassette")
     return chosen.absolute_command(), {**os.environ, **chosen.env}
 
 

@@ -14,6 +14,7 @@ from acp_console.cli.agent_option import (
     agent_dialect_option,
     chosen_agent,
     complete_agent,
+    remote_options,
 )
 from acp_console.cli.comparing import (
     BESIDE_RECORDING,
@@ -89,6 +90,7 @@ _SNAPSHOT = "acp-console snapshot FILE needs no peer"
 )
 @allow_redacted_option
 @trust_option("names MCP servers, allows permissions, sets modes or has broken frames")
+@remote_options
 @agent_dialect_option
 @click.option(
     "--learn",

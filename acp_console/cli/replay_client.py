@@ -94,7 +94,7 @@ class ClientReplay:
                     await stack.enter_async_context(means.handlers)
                 return await play_as_client(
                     self.recording,
-                    self.agent.absolute_command(),
+                    self.agent.remote or self.agent.absolute_command(),
                     directories,
                     limits=self.limits,
                     options=options,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -10,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-import anyio
 import click
 
 from acp_console.agents.spec import AgentSpec, Login
@@ -21,6 +19,7 @@ from acp_console.cli.agent_option import (
     auth_option,
     chosen_agent,
     complete_agent,
+    remote_options,
 )
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.errors import UsageError, say
@@ -37,16 +36,14 @@ from acp_inspector.conformance.peer import (
 from acp_inspector.journal import Journal
 from acp_protocol.errors import (
     AcpError,
-    AgentExitedError,
     ConnectionClosedError,
     OperationTimeoutError,
 )
-from acp_protocol.host.process import spawn
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.transport import Transport
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.opening import open_agent
 
 GRACE_S: Final = 1.0
 """Seconds that an agent has to end after each case."""
@@ -69,6 +66,7 @@ _CLIENT = "acp-console conform client judges a client"
     help=f"Prompt that makes the agent do something: {', '.join(PROMPT_KINDS)}. Cases that need "
     "it are not reached otherwise. {cwd} in it is the session's directory. Can be repeated.",
 )
+@remote_options
 @auth_option
 @click.option(
     "--jobs",
@@ -121,6 +119,8 @@ def command(
     async def judge() -> int:
         agent = await _in_its_dialect(chosen, options)
         cases = replace(judging, dialect=agent.dialect).cases(agent_suite())
+        if agent.transport == "http":
+            cases = [each for each in cases if not each.is_about_order]
         with_login = replace(options, dialect=agent.dialect, auth_meta=_login_meta(agent, auth))
         report, stderr = await _judge(agent, cases, with_login)
         if auth is not None:
@@ -188,25 +188,22 @@ async def _judge(
 
     @asynccontextmanager
     async def connect(directory: Path) -> AsyncGenerator[tuple[Transport, Close]]:
-        env: Mapping[str, str] = {**os.environ, **agent.env}
-        command = agent.absolute_command()
-        async with spawn(command, cwd=directory, env=env, grace=GRACE_S, is_peer=True) as child:
-            dialect = agent.open_dialect()
-            framing = "lines" if dialect is None else dialect.framing
-            pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-            transport: Transport = pipes
+        dialect = agent.open_dialect()
+        framing = "lines" if dialect is None else dialect.framing
+        async with open_agent(
+            agent.address, cwd=directory, framing=framing, grace=GRACE_S
+        ) as opened:
+            transport: Transport = opened.transport
             if dialect is not None:
-                transport = DialectTransport(pipes, "client", dialect)
+                transport = DialectTransport(transport, "client", dialect)
             try:
-                yield transport, pipes.close_sending
+                yield transport, opened.transport.close_sending
             except ConnectionClosedError:
-                with anyio.move_on_after(GRACE_S):
-                    await child.wait()
-                raise AgentExitedError(child.exit_code, child.stderr_tail()) from None
+                raise await opened.ending() from None
             except OperationTimeoutError as problem:
-                problem.stderr_tail = child.stderr_tail()
+                problem.stderr_tail = opened.stderr_tail()
                 raise
-            tails.append(child.stderr_tail())
+            tails.append(opened.stderr_tail())
 
     report = await judge_agent(connect, cases, options, name=agent.title)
     return report, next(filter(None, tails), ())

@@ -13,6 +13,7 @@ from acp_console.cli.agent_option import (
     agent_dialect_option,
     chosen_agent,
     complete_agent,
+    remote_options,
 )
 from acp_console.cli.comparing import level_option
 from acp_console.cli.errors import UsageError
@@ -48,6 +49,7 @@ from acp_inspector.testing.recording_test import PlayOptions, run_recording
 @allow_redacted_option
 @trust_option("names MCP servers, allows permissions, sets modes or has broken frames")
 @agent_dialect_option
+@remote_options
 @run_options
 @click.pass_context
 def command(
@@ -81,7 +83,7 @@ def command(
     if chosen is not None and dialect is not None:
         chosen = chosen.with_protocol(None, dialect)
     options = PlayOptions(
-        command=() if chosen is None else chosen.absolute_command(),
+        agent=() if chosen is None else chosen.remote or chosen.absolute_command(),
         level=level,
         timeout=timeout,
         trust=project_trust(Path.cwd(), is_given=trust),
@@ -90,5 +92,9 @@ def command(
         env=None if chosen is None else {**os.environ, **chosen.env},
         dialect=None if chosen is None else chosen.dialect,
     )
-    hint = "" if chosen else "an agent's command comes after --, its name after --agent"
+    hint = (
+        ""
+        if chosen
+        else "an agent's command comes after --, its name after --agent, its URL after --url"
+    )
     return runs.play(paths, partial(run_recording, options=options), hint)

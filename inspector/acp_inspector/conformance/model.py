@@ -88,6 +88,8 @@ class Case:
     """Whether the case is about bytes that a translated dialect writes otherwise."""
     unlike: tuple[str, ...] = ()
     """Dialects in which the requirement does not hold."""
+    is_about_order: bool = False
+    """Whether it is about messages that come on different streams over HTTP, in no order."""
     only: str = ""
     """The dialect that the requirement is of; empty: it holds without one, too."""
     persona: str = ""

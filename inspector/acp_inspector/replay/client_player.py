@@ -43,16 +43,15 @@ from acp_inspector.replay.trust import (
     check_trust,
 )
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.registry import DIALECTS, open_dialect
 from acp_protocol.errors import (
     AcpError,
-    AgentExitedError,
     ConnectionClosedError,
     FrameTooLongError,
     RequestFailedError,
 )
 from acp_protocol.handler import Response
-from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import FileRefusedError, SandboxedFiles
 from acp_protocol.json_values import get, get_text
 from acp_protocol.jsonrpc import (
@@ -69,9 +68,10 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import ASYNCHRONOUS
 from acp_protocol.transport import Transport
-from acp_protocol.transport.base import frame_received, frame_to_send
+from acp_protocol.transport.base import ClosableTransport, frame_received, frame_to_send
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.opening import OpenedAgent, address_of, open_agent
+from acp_protocol.transport.remote import RemoteAgent
 
 _ACTS: Final = (
     "with the ids and directories of this run it would act, and the recording is not trusted; "
@@ -108,7 +108,7 @@ class ReplayStoppedError(AcpError):
     """The replay cannot go on."""
 
 
-class ClosableTransport(Transport, Protocol):
+class SendingEnd(Transport, Protocol):
     """A transport whose sending end can be closed by itself."""
 
     async def close_sending(self) -> None: ...
@@ -121,14 +121,15 @@ class TranslatedPipes(DialectTransport):
     """
 
     def __init__(
-        self, child: ChildProcess, dialect: str | None, on_dialect: Callable[[str], object]
+        self,
+        pipes: ClosableTransport,
+        dialect: Dialect | None,
+        on_dialect: Callable[[str], object],
     ) -> None:
-        opened = open_dialect(dialect) if dialect and dialect in DIALECTS else None
-        framing = opened.framing if opened else "lines"
-        self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        super().__init__(self._pipes, "client", opened, on_dialect)
-        if opened is not None:
-            on_dialect(opened.name)
+        self._pipes = pipes
+        super().__init__(pipes, "client", dialect, on_dialect)
+        if dialect is not None:
+            on_dialect(dialect.name)
 
     async def close_sending(self) -> None:
         await self._pipes.close_sending()
@@ -167,7 +168,7 @@ class PlayLimits:
 
 async def play_as_client(
     recording: Recording,
-    command: Sequence[str],
+    agent: Sequence[str] | RemoteAgent,
     directories: ReplayDirectories,
     *,
     limits: PlayLimits | None = None,
@@ -180,13 +181,13 @@ async def play_as_client(
     dialect: str | None = None,
     translates: bool = True,
 ) -> ReplayResult:
-    """Start `command` and play the recording's client against it.
+    """Open an agent and play the recording's client against it.
 
     A recording of several processes is played against as many, one after the other.
 
     Args:
         recording: the recording to play.
-        command: the agent's, with its arguments.
+        agent: its command with the arguments, or where it is.
         directories: where it works; they are there.
         limits: how long to wait, and how much to take.
         options: how the two are compared, and what is not.
@@ -227,13 +228,16 @@ async def play_as_client(
     results: list[ReplayResult] = []
     with agent_environment(env, is_trusted=is_trusted) as env:
         for part in connections(entries):
-            _note_start(journal, command, spoken)
-            async with spawn(command, cwd=directories.cwd, env=env, is_peer=True) as child:
-                pipes: ClosableTransport
+            _note_start(journal, agent, spoken)
+            translator = _translator(dialect) if is_official else None
+            async with open_agent(
+                address_of(agent, env),
+                cwd=directories.cwd,
+                framing=framing if translator is None else translator.framing,
+            ) as opened:
+                pipes: SendingEnd = opened.transport
                 if is_official:
-                    pipes = TranslatedPipes(child, dialect, translators.append)
-                else:
-                    pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
+                    pipes = TranslatedPipes(opened.transport, translator, translators.append)
                 player = RecordingPlayer(
                     [entry for entry in part if isinstance(entry, Frame)],
                     pipes,
@@ -249,7 +253,7 @@ async def play_as_client(
                 )
                 result = await player.play(limits or PlayLimits())
                 if player.has_hung_up or not player.is_connected:
-                    result = await _with_exit(result, child, has_left=not player.is_connected)
+                    result = await _with_exit(result, opened, has_left=not player.is_connected)
             results.append(result)
             ids = ids.for_next_connection()
             if result.errors:
@@ -265,26 +269,31 @@ async def play_as_client(
     return replace(result, notes=tuple(notes), unread=recording.unread)
 
 
-def _note_start(journal: Journal, command: Sequence[str], dialect: str | None) -> None:
-    journal.event("spawn", command=list(command))
+def _translator(dialect: str | None) -> Dialect | None:
+    return None if dialect is None or dialect not in DIALECTS else open_dialect(dialect)
+
+
+def _note_start(journal: Journal, agent: Sequence[str] | RemoteAgent, dialect: str | None) -> None:
+    if isinstance(agent, RemoteAgent):
+        journal.event("connect", url=agent.shown_url)
+    else:
+        journal.event("spawn", command=list(agent))
     if dialect is not None:
         journal.event(DIALECT, dialect=dialect)
 
 
-async def _with_exit(result: ReplayResult, child: ChildProcess, *, has_left: bool) -> ReplayResult:
-    """Return a result with what the end of the agent's process says.
+async def _with_exit(result: ReplayResult, opened: OpenedAgent, *, has_left: bool) -> ReplayResult:
+    """Return a result with what the end of the agent says.
 
     `has_left`: it has closed its side by itself.
     """
-    with anyio.move_on_after(1):
-        await child.wait()
-    if not child.exit_code and not (has_left and result.errors):
+    ended = await opened.ending()
+    if not opened.exit_code and not (has_left and result.errors):
         return result
-    ended = AgentExitedError(child.exit_code, child.stderr_tail())
     if not has_left:
         note = f"{ended} when its stdin was closed"
         return replace(result, notes=(*result.notes, note))
-    tail = "".join(f"\n    | {line}" for line in ended.stderr_tail)
+    tail = "".join(f"\n    | {line}" for line in opened.stderr_tail())
     errors = (*result.errors, f"{ended}{tail}")
     return replace(result, errors=errors, has_agent_ended=True)
 
@@ -295,7 +304,7 @@ class RecordingPlayer:
     def __init__(
         self,
         frames: Sequence[Frame],
-        transport: ClosableTransport,
+        transport: SendingEnd,
         directories: ReplayDirectories,
         *,
         options: CompareOptions,

@@ -51,6 +51,8 @@ from acp_protocol.errors import AcpError, AgentExitedError, LocalProtocolError
 from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.opening import name_of, named_agent
+from acp_protocol.transport.remote import RemoteAgent
 
 RecordMode: TypeAlias = Literal["none", "once", "new", "rewrite"]
 
@@ -77,13 +79,14 @@ class AcpAgent:
 
     def __init__(
         self,
-        command: Sequence[str],
+        agent: Sequence[str] | RemoteAgent,
         cwd: Path,
         timeout: float | None,
         protocol: int = 1,
         dialect: str | None = None,
     ) -> None:
-        self.command = tuple(command)
+        self.agent = agent
+        """Its command with the arguments, or where it is; empty if it is not named yet."""
         self.protocol = protocol
         """The newest protocol version that the agent may choose."""
         self.dialect = dialect
@@ -102,7 +105,7 @@ class AcpAgent:
 
     def start(
         self,
-        command: Sequence[str] | str | None = None,
+        agent: Sequence[str] | str | RemoteAgent | None = None,
         *,
         env: Mapping[str, str] | None = None,
         protocol: int | None = None,
@@ -112,14 +115,14 @@ class AcpAgent:
         """Start the agent and return the result of `initialize`.
 
         Args:
-            command: instead of the project's agent.
+            agent: a command, or where an agent is, instead of the project's agent.
             env: variables that are added to ours.
             protocol: the newest version that the agent may choose, instead of the project's.
             dialect: the one that it speaks, instead of the project's.
             params: added to those of `initialize`, such as `clientCapabilities`.
         """
         choice = {"protocol": protocol, "dialect": dialect}
-        connecting = self.connect(command, env=env, **choice, **params)
+        connecting = self.connect(agent, env=env, **choice, **params)
         self._portal = self._resources.enter_context(start_blocking_portal())
         wrapped = self._portal.wrap_async_context_manager(connecting)
         try:
@@ -132,7 +135,7 @@ class AcpAgent:
 
     def connect(
         self,
-        command: Sequence[str] | str | None = None,
+        agent: Sequence[str] | str | RemoteAgent | None = None,
         *,
         env: Mapping[str, str] | None = None,
         protocol: int | None = None,
@@ -142,15 +145,15 @@ class AcpAgent:
         """Return the agent for `async with`, in the event loop of the test; see `start`."""
         if len(self.journal):
             raise LocalProtocolError("the agent of a test is started once")
-        if command is not None:
-            self.command = tuple(resolved_command(command, Path.cwd()))
-        if not self.command:
+        if agent is not None:
+            self.agent = named_agent(agent, Path.cwd())
+        if not self.agent:
             raise LocalProtocolError(
                 "no agent was named", hint="give --acp-agent, or set acp_agent in the configuration"
             )
         self.files = _text_files(self.cwd)
         return start_agent(
-            self.command,
+            self.agent,
             cwd=self.cwd,
             journal=self.journal,
             timeout=self.timeout,
@@ -312,7 +315,7 @@ class HeldConversation:
         return conversation_outcome(self.path, entries, self.agent.cwd, level)
 
     def _record(self, text: str) -> PlayOutcome:
-        header = new_header(self.agent.command, self.agent.cwd, about=self.about)
+        header = new_header(name_of(self.agent.agent), self.agent.cwd, about=self.about)
         # A test's recording is kept with the code: whose variables there were is of no use.
         header = replace(header, env=[], meta={"files": self.agent.files})
         replace_recording(self.path, header, self.agent.journal.entries, is_ours=True)
@@ -353,7 +356,7 @@ class AcpReplay:
     def __call__(
         self,
         recording: Path | str | None = None,
-        command: Sequence[str] | str | None = None,
+        agent: Sequence[str] | str | RemoteAgent | None = None,
         *,
         level: str | None = None,
         timeout: float | None = None,
@@ -363,7 +366,7 @@ class AcpReplay:
 
         Args:
             recording: relative to the test's file; by default the one of the marker.
-            command: instead of the project's agent.
+            agent: a command, or where an agent is, instead of the project's agent.
             level: instead of the project's level.
             timeout: seconds for each wait.
             trust: play it also if it acts, such as by MCP servers or permissions.
@@ -372,8 +375,8 @@ class AcpReplay:
         self.has_played_marked = self.has_played_marked or path == self._recording
         if path is None:
             raise LocalProtocolError("name a recording, here or with the marker acp_recording")
-        words = None if command is None else resolved_command(command, Path.cwd())
-        given = {"command": words, "level": level, "timeout": timeout, "is_trusted": trust}
+        named = None if agent is None else named_agent(agent, Path.cwd())
+        given = {"agent": named, "level": level, "timeout": timeout, "is_trusted": trust}
         with start_blocking_portal() as portal:
             return portal.call(run_recording, path, self._options(given))
 
@@ -477,11 +480,13 @@ class AcpModel:
         """
         if len(self._agent.journal):
             raise LocalProtocolError("the agent is started already")
-        words = self._agent.command if command is None else resolved_command(command, Path.cwd())
+        words = self._agent.agent if command is None else resolved_command(command, Path.cwd())
+        if isinstance(words, RemoteAgent):
+            raise LocalProtocolError("an agent at a URL is not started, so it has no cassette")
         path = self._folder / cassette
         is_recorded = self._mode == "rewrite" or (self._mode != "none" and not path.exists())
         verb = ["record", "--overwrite"] if is_recorded else ["replay"]
-        self._agent.command = (*_MODEL, *verb, "--cassette", str(path), "--", *words)
+        self._agent.agent = (*_MODEL, *verb, "--cassette", str(path), "--", *words)
         self._is_used = True
 
     def finish(self) -> str:

@@ -36,14 +36,12 @@ from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
-    AgentExitedError,
     ConnectionClosedError,
     LocalProtocolError,
     OperationTimeoutError,
     RemoteProtocolError,
     RequestFailedError,
 )
-from acp_protocol.host.process import ChildProcess, spawn
 from acp_protocol.host.sandbox import SandboxedFiles
 from acp_protocol.json_values import as_list, as_object, get, get_string, get_text
 from acp_protocol.jsonrpc import (
@@ -56,9 +54,9 @@ from acp_protocol.jsonrpc import (
 from acp_protocol.schema.vocabulary import CALL_UPDATES
 from acp_protocol.tool_calls import merge
 from acp_protocol.transport import Transport
-from acp_protocol.transport.base import TapTransport
 from acp_protocol.transport.dialect import DialectTransport
-from acp_protocol.transport.stdio import StreamTransport
+from acp_protocol.transport.opening import OpenedAgent, address_of, open_agent
+from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.turns import TurnTracker
 from acp_protocol.version import VERSION
 
@@ -141,10 +139,10 @@ class LiveAgent:
     """A running agent that has responded to `initialize`; `start_agent` starts one."""
 
     def __init__(
-        self, connection: Connection, child: ChildProcess, handler: _TestClient, timeout: float
+        self, connection: Connection, opened: OpenedAgent, handler: _TestClient, timeout: float
     ) -> None:
         self._connection = connection
-        self._child = child
+        self._opened = opened
         self._handler = handler
         self.timeout = timeout
         """Seconds for each request."""
@@ -275,10 +273,7 @@ class LiveAgent:
         try:
             return await self._waits.wait(action)
         except ConnectionClosedError:
-            code: int | None = None
-            with anyio.move_on_after(1):
-                code = await self._child.wait()
-            error = AgentExitedError(code, self._child.stderr_tail())
+            error = await self._opened.ending()
         except (OperationTimeoutError, RemoteProtocolError) as problem:
             error = problem
         raise self._with_stderr(error)
@@ -289,7 +284,7 @@ class LiveAgent:
             self._waits.interrupt(RemoteProtocolError(SENDS_BATCHES, hint=BATCHES_HINT))
 
     def _with_stderr(self, error: AcpError) -> AcpError:
-        for line in self._child.stderr_tail():
+        for line in self._opened.stderr_tail():
             error.add_note(f"stderr: {line}")
         return error
 
@@ -355,7 +350,7 @@ def _decide(permission: Permission, params: dict[str, Any]) -> dict[str, Json]:
 
 @asynccontextmanager
 async def start_agent(
-    command: Sequence[str],
+    agent: Sequence[str] | RemoteAgent,
     *,
     cwd: Path,
     journal: Journal | None = None,
@@ -365,10 +360,10 @@ async def start_agent(
     dialect: str | None = None,
     **params: Any,
 ) -> AsyncGenerator[LiveAgent]:
-    """Start an agent in `cwd` and initialize it; end it with the block.
+    """Open an agent in `cwd` and initialize it; end it with the block.
 
     Args:
-        command: the agent's, with its arguments.
+        agent: its command with the arguments, or where it is.
         cwd: its working directory, and that of its sessions.
         journal: gets what both sides send, and the agent's stderr.
         timeout: seconds for each request.
@@ -381,6 +376,7 @@ async def start_agent(
     Raises:
         AgentStartError: the command could not be started.
         AgentExitedError, OperationTimeoutError, RemoteProtocolError: it did not initialize.
+        RemoteAddressError, RemoteClosedError: it cannot be reached.
     """
     journal = Journal() if journal is None else journal
     whole = {**os.environ, **(env or {})}
@@ -388,25 +384,20 @@ async def start_agent(
     def report(name: str) -> None:
         journal.event(DIALECT, dialect=name)
 
-    async with spawn(command, cwd=cwd, env=whole, on_stderr=journal.stderr, is_peer=True) as child:
-        journal.event("spawn", pid=child.pid)
+    has_batches = dialect == BATCHES
+    translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
+    framing = "lines" if has_batches else translator and translator.framing
+    async with open_agent(
+        address_of(agent, whole), cwd=cwd, framing=framing, observer=journal
+    ) as opened:
         if dialect is not None:
             report(dialect)
-        has_batches = dialect == BATCHES
-        translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
-        framing = "lines" if has_batches else translator and translator.framing
-        pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        transport: Transport = TapTransport(pipes, "client", journal.wire)
+        transport: Transport = opened.transport
         if not has_batches:
             transport = DialectTransport(transport, "client", translator, report)
         handler = _TestClient(cwd)
         handler.tracker.names_messages = not has_batches
-        try:
-            async with Connection(transport, handler, allow_batches=has_batches) as connection:
-                agent = LiveAgent(connection, child, handler, timeout)
-                await agent.initialize(2 if has_batches else protocol, **params)
-                yield agent
-        finally:
-            await child.stop()
-            code = child.exit_code
-            journal.event("exit", **({"signal": -code} if code and code < 0 else {"code": code}))
+        async with Connection(transport, handler, allow_batches=has_batches) as connection:
+            live = LiveAgent(connection, opened, handler, timeout)
+            await live.initialize(2 if has_batches else protocol, **params)
+            yield live

@@ -9,6 +9,7 @@ Source: docs/testing.md.
 from __future__ import annotations
 
 import argparse
+import os
 import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
         HeldConversation,
     )
     from acp_inspector.testing.recording_test import PlayOptions, PlayOutcome
+    from acp_protocol.transport.remote import RemoteAgent
 
 SUFFIX: Final = ".acp.ndjson"
 LEVELS: Final = ("strict", "semantic", "shape")
@@ -54,9 +56,9 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("acp", "recordings of the Agent Client Protocol")
     group.addoption(
         "--acp-agent",
-        metavar="CMD",
-        help="play recordings against the agent that this command starts, and let the fixture "
-        "acp_agent start it",
+        metavar="CMD|URL",
+        help="play recordings against the agent that this command starts, or that serves ACP at "
+        "this URL, and let the fixture acp_agent open it",
     )
     group.addoption("--acp-level", choices=LEVELS, help="how closely messages are compared")
     group.addoption(
@@ -90,7 +92,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="send placeholders where secrets were removed from a recording",
     )
     parser.addini("acp_recordings", "directories and files with recordings", "paths", default=[])
-    parser.addini("acp_agent", "command of the agent, see --acp-agent", default="")
+    parser.addini("acp_agent", "command or URL of the agent, see --acp-agent", default="")
+    parser.addini("acp_token_env", "variable with the token of an agent at a URL", default="")
     parser.addini("acp_level", "how closely messages are compared", default="semantic")
     parser.addini("acp_protocol", "newest version that acp_agent offers: 1 or 2", default="1")
     parser.addini("acp_dialect", "dialect of the agent, if it cannot be recognised", default="")
@@ -209,7 +212,7 @@ def play_options(config: pytest.Config, **given: Any) -> PlayOptions:
 
     is_trusted = given.pop("is_trusted", None)
     options: dict[str, Any] = {
-        "command": agent_command(config),
+        "agent": agent_of(config),
         "level": config.getoption("--acp-level") or config.getini("acp_level"),
         "timeout": config.getoption("--acp-timeout"),
         "trust": trust_of(config, is_given=is_trusted),
@@ -230,13 +233,15 @@ def trust_of(config: pytest.Config, *, is_given: bool | None = None) -> Trust:
     return replace(project, paths=(*project.paths, *_recording_paths(config)))
 
 
-def agent_command(config: pytest.Config) -> Sequence[str]:
-    """Return the command of the agent under test; empty if none is named."""
-    from acp_protocol.host.agent_command import resolved_command
+def agent_of(config: pytest.Config) -> Sequence[str] | RemoteAgent:
+    """Return the agent under test, its command or where it is; empty if none is named."""
+    from acp_protocol.transport.opening import named_agent
 
+    variable = config.getini("acp_token_env")
+    token = os.environ.get(variable) if variable else None
     if given := config.getoption("--acp-agent"):
-        return resolved_command(given, config.invocation_params.dir)
-    return resolved_command(config.getini("acp_agent"), config.rootpath)
+        return named_agent(given, config.invocation_params.dir, token)
+    return named_agent(config.getini("acp_agent"), config.rootpath, token)
 
 
 def _conclude(item: pytest.Item, outcome: PlayOutcome) -> None:
@@ -368,7 +373,7 @@ def acp_agent(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[AcpAge
     config, item = request.config, request.node
     options = play_options(config)
     agent = AcpAgent(
-        options.command,
+        options.agent,
         tmp_path,
         config.getoption("--acp-timeout"),
         int(config.getini("acp_protocol")),

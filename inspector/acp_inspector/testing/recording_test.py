@@ -50,6 +50,7 @@ from acp_inspector.testing.updating import replace_recording, updated_entries
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.remote import RemoteAgent
 
 Status: TypeAlias = Literal["passed", "failed", "updated", "skipped", "error"]
 
@@ -68,8 +69,9 @@ _HANDED_WIDTH: Final = 500
 class PlayOptions:
     """How recordings are played."""
 
-    command: Sequence[str] = ()
-    """The agent's, with its arguments; empty: recordings are compared with their snapshots."""
+    agent: Sequence[str] | RemoteAgent = ()
+    """Its command with the arguments, or where it is; empty: recordings are compared with their
+    snapshots."""
     level: Level = "semantic"
     timeout: float = STEP_TIMEOUT
     """Seconds for each wait."""
@@ -146,7 +148,7 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
         recording = await anyio.to_thread.run_sync(read_recording, path)
         notes = tuple(gaps(recording))
         outcome = await _play(recording, options)
-        handed = recorded_acts(recording, "client") if options.command else []
+        handed = recorded_acts(recording, "client") if options.agent else []
         text = single_line("; ".join(handed), _HANDED_WIDTH)
         outcome = replace(outcome, notes=notes, handed=text)
     except AcpError as problem:
@@ -155,7 +157,7 @@ async def run_recording(path: Path, options: PlayOptions) -> PlayOutcome:
 
 
 async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
-    if not options.command:
+    if not options.agent:
         compare_stored = partial(_compare_with_snapshot, is_updating=options.is_updating)
         return await anyio.to_thread.run_sync(compare_stored, recording)
     journal = Journal()
@@ -164,7 +166,7 @@ async def _play(recording: Recording, options: PlayOptions) -> PlayOutcome:
         directories = await anyio.to_thread.run_sync(_prepare, recording, Path(name))
         result = await play_as_client(
             recording,
-            options.command,
+            options.agent,
             directories,
             limits=PlayLimits(timeout=options.timeout),
             options=expected.options(options.level),

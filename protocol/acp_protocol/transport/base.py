@@ -53,6 +53,14 @@ class FramedTransport(Transport, Protocol):
         ...
 
 
+class ClosableTransport(FramedTransport, Protocol):
+    """A transport whose sending end can be closed by itself."""
+
+    async def close_sending(self) -> None:
+        """Close one direction; what the peer sends is still received, where that is possible."""
+        ...
+
+
 def frame_to_send(transport: Transport, line: bytes) -> WireFrame:
     """Return a frame with the bytes that a transport writes around it, as far as it tells them."""
     if isinstance(transport, FramedTransport):
@@ -77,11 +85,20 @@ class TapTransport:
     """
 
     def __init__(
-        self, inner: FramedTransport, side: Side, on_frame: Callable[[Side, WireFrame], object]
+        self, inner: ClosableTransport, side: Side, on_frame: Callable[[Side, WireFrame], object]
     ) -> None:
         self._inner = inner
         self._side: Side = side
         self._observe = on_frame
+
+    @property
+    def received(self) -> WireFrame:
+        """The frame that was received last, with the bytes around it."""
+        return self._inner.received
+
+    def framed(self, line: bytes) -> WireFrame:
+        """Return a frame with the bytes that are written around it."""
+        return self._inner.framed(line)
 
     async def send(self, line: bytes) -> None:
         self._observe(self._side, self._inner.framed(line))
@@ -91,6 +108,10 @@ class TapTransport:
         line = await self._inner.receive()
         self._observe(opposite(self._side), self._inner.received)
         return line
+
+    async def close_sending(self) -> None:
+        """Close one direction; what the peer sends is still received."""
+        await self._inner.close_sending()
 
     async def aclose(self) -> None:
         await self._inner.aclose()

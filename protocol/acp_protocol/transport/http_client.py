@@ -61,6 +61,7 @@ from acp_protocol.transport.remote import (
     as_closed,
     fits_header,
     in_one_line,
+    messages_in,
     network_problem,
     retry_delays,
     shown_headers,
@@ -198,7 +199,14 @@ class HttpTransport:
         return WireFrame(b"", line, b"\n")
 
     async def send(self, line: bytes) -> None:
-        """Let a frame be posted in its turn; wait only if too many are on their way."""
+        """Let a frame be posted in its turn; wait only if too many are on their way.
+
+        Line breaks in it separate messages, as they would in a stream.
+        """
+        for each in messages_in(line):
+            await self._send_one(each)
+
+    async def _send_one(self, line: bytes) -> None:
         while len(self._postings) >= self._limits.open_posts and self._end is None:
             self._has_room = anyio.Event()
             await self._has_room.wait()
@@ -218,6 +226,10 @@ class HttpTransport:
         self._taken.set()
         self._received = self.framed(frame)
         return frame
+
+    async def close_sending(self) -> None:
+        """Close the connection: a server has no other way to learn that nothing more is sent."""
+        await self.aclose()
 
     async def aclose(self) -> None:
         """End the connection on the server too."""
@@ -530,13 +542,13 @@ class HttpTransport:
             RemoteClosedError: the connection cannot go on.
         """
         delays = retry_delays(self._limits)
-        ends_at = anyio.current_time() + self._limits.patience_s
+        ends_at = anyio.current_time() + self._limits.stream_patience_s
         while True:
             outcome = await self._read(stream)
             was_open, stream.was_open = stream.was_open, False
             if was_open and outcome == "ended":
                 delays = retry_delays(self._limits)
-                ends_at = anyio.current_time() + self._limits.patience_s
+                ends_at = anyio.current_time() + self._limits.stream_patience_s
             delay = next(delays) if stream.delay_s is None else stream.delay_s
             is_late = anyio.current_time() + delay > ends_at
             if isinstance(outcome, Refusal):
@@ -758,10 +770,11 @@ _UNSENT: Final = (
 def mapped_error(agent: RemoteAgent, error: Exception, limits: RemoteLimits) -> Refusal:
     """Return an error of httpx for people."""
     if isinstance(error, httpx.ConnectTimeout):
-        return Refusal(0, f"{agent.host}: no connection within {limits.connect_s:g} s")
+        reason = f"{agent.host}: no connection within {limits.connect_s:g} s"
+        return Refusal(0, reason, is_passing=True)
     if isinstance(error, _UNSENT):
         problem = network_problem(agent, error)
-        return Refusal(0, problem.reason, problem.hint)
+        return Refusal(0, problem.reason, problem.hint, problem.is_passing)
     return Refusal(0, str(error) or f"the connection to {agent.host} broke")
 
 
@@ -781,7 +794,7 @@ def _kind(answer: _Answer) -> str:
 
 
 def _closed_by(refusal: Refusal) -> RemoteClosedError:
-    return RemoteClosedError(refusal.reason, hint=refusal.hint)
+    return RemoteClosedError(refusal.reason, hint=refusal.hint, can_return=refusal.is_passing)
 
 
 def _gone(reason: str) -> RemoteClosedError:

@@ -47,6 +47,7 @@ KEEPING_METHOD: Final = frozenset({307, 308})
 """Redirects after which the same method is used."""
 LATER: Final = frozenset({429, 503})
 """Statuses of a request that was not taken and may be sent again."""
+_PASSING_STATUSES: Final = LATER | {502, 504}
 _ENDING: Final = frozenset({"session/close", "session/delete"})
 """Requests after which a session has no more messages."""
 _PASSING: Final = _ENDING | {
@@ -227,6 +228,8 @@ class Refusal:
     status: int
     reason: str
     hint: str = ""
+    is_passing: bool = False
+    """Whether it may be otherwise in a moment."""
 
     def error_frame(self, id_: RequestId) -> bytes:
         """Return an error response in place of the one that will not come."""
@@ -270,8 +273,10 @@ def refusal_of(status: int, body: bytes = b"", media_type: str = "") -> Refusal:
     except ValueError:
         phrase = str(status)
     said = _said(body, media_type)
+    if said.rstrip(".").lower() == phrase.partition(" ")[2].lower():
+        said = ""
     more = f": {said}" if said else ""
-    return Refusal(status, f"{words} ({phrase}){more}", hint)
+    return Refusal(status, f"{words} ({phrase}){more}", hint, status in _PASSING_STATUSES)
 
 
 def _said(body: bytes, media_type: str) -> str:

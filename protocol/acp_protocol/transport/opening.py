@@ -18,12 +18,15 @@ import anyio
 
 from acp_protocol.errors import AcpError, AgentExitedError
 from acp_protocol.framing import Framing
+from acp_protocol.host.agent_command import resolved_command
 from acp_protocol.host.process import GRACE, ChildProcess, spawn
-from acp_protocol.transport.base import TapTransport, Transport
+from acp_protocol.transport.base import ClosableTransport, TapTransport
 from acp_protocol.transport.remote import (
     LIMITS,
+    SCHEMES,
     Notify,
     RemoteAgent,
+    RemoteClosedError,
     RemoteLimits,
     WireObserver,
 )
@@ -42,12 +45,37 @@ class AgentCommand:
     command: Sequence[str]
     env: Mapping[str, str] | None = field(default=None, repr=False)
     """All its variables; None: ours."""
-    grace: float = GRACE
-    """Seconds that it has to end, see `ChildProcess.stop`."""
 
 
 AgentAddress: TypeAlias = AgentCommand | RemoteAgent
 """Where an agent is, and so how it is opened."""
+
+
+def address_of(
+    agent: Sequence[str] | RemoteAgent, env: Mapping[str, str] | None = None
+) -> AgentAddress:
+    """Return where an agent is; `env` has all variables of one that is started here."""
+    return agent if isinstance(agent, RemoteAgent) else AgentCommand(agent, env)
+
+
+def named_agent(
+    agent: Sequence[str] | str | RemoteAgent, folder: Path, token: str | None = None
+) -> Sequence[str] | RemoteAgent:
+    """Return the agent that is meant by a URL, or by a command that was written in `folder`.
+
+    Raises:
+        RemoteAddressError: the URL cannot be used.
+    """
+    if isinstance(agent, RemoteAgent):
+        return agent
+    if isinstance(agent, str) and agent.partition("://")[0].lower() in SCHEMES:
+        return RemoteAgent(agent, token=token)
+    return tuple(resolved_command(agent, folder))
+
+
+def name_of(agent: Sequence[str] | RemoteAgent) -> list[str]:
+    """Return the command of an agent, or its URL in that place, for recordings."""
+    return [agent.shown_url] if isinstance(agent, RemoteAgent) else list(agent)
 
 
 class AgentObserver(WireObserver, Protocol):
@@ -56,7 +84,7 @@ class AgentObserver(WireObserver, Protocol):
     def stderr(self, text: bytes) -> object: ...
 
 
-class RemoteTransport(Transport, Protocol):
+class RemoteTransport(ClosableTransport, Protocol):
     """Frames to and from another machine."""
 
     def closed_error(self) -> AcpError:
@@ -67,7 +95,7 @@ class RemoteTransport(Transport, Protocol):
 class OpenedAgent(ABC):
     """An agent that was opened."""
 
-    transport: Transport
+    transport: ClosableTransport
     """Its frames; the observer has seen them."""
 
     @property
@@ -88,10 +116,6 @@ class OpenedAgent(ABC):
     async def ending(self, stray_output: bytes | None = None) -> AcpError:
         """Return why the connection has ended; `stray_output` is what it wrote besides messages."""
 
-    @abstractmethod
-    async def close_sending(self) -> None:
-        """Let the agent know that nothing more is sent; what it sends is still received."""
-
 
 class StartedAgent(OpenedAgent):
     """An agent whose process was started here."""
@@ -101,7 +125,7 @@ class StartedAgent(OpenedAgent):
     ) -> None:
         self._child = child
         self._pipes = StreamTransport(child.stdout, child.stdin, framing=framing)
-        self.transport: Transport = self._pipes
+        self.transport: ClosableTransport = self._pipes
         if observer is not None:
             self.transport = TapTransport(self._pipes, "client", observer.wire)
 
@@ -119,9 +143,6 @@ class StartedAgent(OpenedAgent):
     async def ending(self, stray_output: bytes | None = None) -> AcpError:
         return await exited(self._child, stray_output)
 
-    async def close_sending(self) -> None:
-        await self._pipes.close_sending()
-
 
 async def exited(child: ChildProcess, stray_output: bytes | None = None) -> AgentExitedError:
     """Return how a process has ended whose output has."""
@@ -135,15 +156,14 @@ class ReachedAgent(OpenedAgent):
     """An agent that runs elsewhere."""
 
     def __init__(self, transport: RemoteTransport) -> None:
-        self.transport: Transport = transport
+        self.transport: ClosableTransport = transport
         self._remote = transport
 
     async def ending(self, stray_output: bytes | None = None) -> AcpError:
-        return self._remote.closed_error()
-
-    async def close_sending(self) -> None:
-        """Close the connection: a server has no other way to learn that nothing more is sent."""
-        await self._remote.aclose()
+        reason = self._remote.closed_error()
+        # Whatever waits for it learns the same, whoever has closed the connection.
+        is_told = isinstance(reason, RemoteClosedError)
+        return reason if is_told else RemoteClosedError(str(reason))
 
 
 @asynccontextmanager
@@ -152,6 +172,7 @@ async def open_agent(
     *,
     cwd: Path | None = None,
     framing: Framing | None = "lines",
+    grace: float = GRACE,
     observer: AgentObserver | None = None,
     limits: RemoteLimits = LIMITS,
     notify: Notify | None = None,
@@ -162,6 +183,7 @@ async def open_agent(
         address: where it is.
         cwd: the directory in which its process is started.
         framing: that of its pipes; None: lines until it shows another.
+        grace: seconds that its process has to end, see `ChildProcess.stop`.
         observer: gets what both sides send, stderr, and the events around that.
         limits: for a remote agent.
         notify: gets a sentence about each message that did not reach a remote agent.
@@ -180,7 +202,7 @@ async def open_agent(
         cwd=cwd,
         env=address.env,
         on_stderr=on_stderr,
-        grace=address.grace,
+        grace=grace,
         is_peer=True,
     ) as child:
         if observer is not None:
@@ -188,7 +210,7 @@ async def open_agent(
         try:
             yield StartedAgent(child, framing, observer)
         finally:
-            await child.stop(address.grace)
+            await child.stop(grace)
             code = child.exit_code
             if observer is not None:
                 how = {"signal": -code} if code and code < 0 else {"code": code}

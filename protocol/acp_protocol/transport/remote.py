@@ -113,7 +113,9 @@ class RemoteLimits:
     """Before the first of several attempts; each delay is twice as long as the one before."""
     max_retry_s: float = 10.0
     patience_s: float = 45.0
-    """For all attempts together to open a stream again, or to send what was refused as too much."""
+    """For all attempts together to send what was refused as too much, or to connect again."""
+    stream_patience_s: float = 10.0
+    """For all attempts together to open a stream."""
     close_s: float = 1.5
     """For the DELETE or the closing handshake at the end."""
     open_posts: int = 64
@@ -278,6 +280,8 @@ class NetworkProblem:
 
     reason: str
     hint: str = ""
+    is_passing: bool = True
+    """Whether it may be otherwise in a moment."""
 
 
 def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
@@ -288,6 +292,7 @@ def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
                 return NetworkProblem(
                     f"the certificate of {agent.host} is not trusted ({why})",
                     "SSL_CERT_FILE names others that are",
+                    is_passing=False,
                 )
             case ssl.SSLEOFError():
                 pass
@@ -296,6 +301,7 @@ def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
                 return NetworkProblem(
                     f"{agent.host} does not speak TLS as we do",
                     f"{scheme}:// is without TLS" if agent.is_on_this_machine else "",
+                    is_passing=False,
                 )
             case socket.gaierror():
                 return NetworkProblem(f"{agent.host} cannot be reached: there is no such host")
@@ -335,6 +341,11 @@ def retry_delays(limits: RemoteLimits) -> Iterator[float]:
 def fits_header(value: str) -> bool:
     """Return whether a value can be in a header as it is."""
     return _VALUE.fullmatch(value) is not None and value == value.strip(" \t")
+
+
+def messages_in(line: bytes) -> list[bytes]:
+    """Return what is sent for a frame: itself, or each line of several; nothing for blanks."""
+    return [each for each in line.split(b"\n") if each.strip()]
 
 
 def in_one_line(frame: bytes) -> bytes:

@@ -18,7 +18,6 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.datastructures import Headers
 from websockets.exceptions import (
     ConnectionClosed,
-    InvalidHandshake,
     InvalidMessage,
     InvalidStatus,
     InvalidURI,
@@ -40,6 +39,7 @@ from acp_protocol.transport.remote import (
     WireObserver,
     as_closed,
     in_one_line,
+    messages_in,
     network_problem,
     shown_headers,
     shown_url,
@@ -102,6 +102,11 @@ class WebSocketTransport:
         return WireFrame(b"", line, b"\n")
 
     async def send(self, line: bytes) -> None:
+        """Send a frame; line breaks in it separate messages, as they would in a stream."""
+        for each in messages_in(line):
+            await self._send_one(each)
+
+    async def _send_one(self, line: bytes) -> None:
         if self._is_closing:
             raise ConnectionClosedError
         if self._observer is not None:
@@ -137,6 +142,10 @@ class WebSocketTransport:
             return frame
         logger.warning("a binary message of %d bytes was ignored", len(frame))
         return None
+
+    async def close_sending(self) -> None:
+        """Close the connection: a server has no other way to learn that nothing more is sent."""
+        await self.aclose()
 
     async def aclose(self) -> None:
         if self._is_closing:
@@ -277,7 +286,9 @@ async def _try(
             return response
         kind = response.headers.get("content-type", "")
         refusal = _refusal(response.status_code, bytes(response.body or b""), kind)
-        raise RemoteClosedError(refusal.reason, hint=refusal.hint) from None
+        raise RemoteClosedError(
+            refusal.reason, hint=refusal.hint, can_return=refusal.is_passing
+        ) from None
     except (OSError, TimeoutError, WebSocketException, ValueError, ImportError) as problem:
         raise _unreachable(agent, problem, limits) from None
     if socket.response is not None:
@@ -321,15 +332,16 @@ def _unreachable(
             "the proxy that the environment names, as in HTTPS_PROXY, cannot be used"
         )
     if isinstance(problem, TimeoutError):
-        return RemoteClosedError(f"{host}: no WebSocket within {limits.connect_s:g} s")
+        reason = f"{host}: no WebSocket within {limits.connect_s:g} s"
+        return RemoteClosedError(reason, can_return=True)
     if isinstance(problem, InvalidURI):
         return RemoteAddressError(f"{agent.shown_url!r} is no URL of a WebSocket")
     if isinstance(problem, InvalidMessage):
         return RemoteClosedError(f"{host} does not speak HTTP", hint="is it an ACP endpoint?")
-    if isinstance(problem, InvalidHandshake | WebSocketException | ValueError):
+    if not isinstance(problem, OSError):
         return RemoteClosedError(f"{host} opens no WebSocket: {_in_one_line(str(problem))}")
     found = network_problem(agent, problem)
-    return RemoteClosedError(found.reason, hint=found.hint)
+    return RemoteClosedError(found.reason, hint=found.hint, can_return=found.is_passing)
 
 
 def _note_response(observer: WireObserver | None, status: int, headers: Headers) -> None:

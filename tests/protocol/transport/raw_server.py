@@ -25,6 +25,7 @@ QUICK = RemoteLimits(
     retry_s=0.01,
     max_retry_s=0.02,
     patience_s=0.3,
+    stream_patience_s=0.3,
     held_s=0.02,
     open_s=0.5,
     close_s=0.5,

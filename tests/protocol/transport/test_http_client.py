@@ -199,7 +199,7 @@ async def test_a_refused_stream_is_opened_again_once_the_session_is_known(status
         else:
             await usual(server, exchange)
 
-    limits = RemoteLimits(retry_s=LIMIT, max_retry_s=LIMIT, patience_s=5 * LIMIT)
+    limits = RemoteLimits(retry_s=LIMIT, max_retry_s=LIMIT, stream_patience_s=5 * LIMIT)
     async with raw_server(handle) as server, http_client_of(server.url, limits=limits) as client:
         await client.initialize()
         assert await client.request("session/load", sessionId="s1") == {"ok": True}

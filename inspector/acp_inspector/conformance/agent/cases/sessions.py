@@ -222,7 +222,13 @@ async def _close(peer: Peer, session: str) -> None:
         raise NotReachedError("the session could not be closed")
 
 
-@case("load.replays", rules=("missing-replay",), own=True, unlike=("continuum",))
+@case(
+    "load.replays",
+    rules=("missing-replay",),
+    own=True,
+    unlike=("continuum",),
+    is_about_order=True,
+)
 async def load_replays(peer: Peer) -> None:
     await peer.open()
     method = _load_method(peer)
@@ -240,7 +246,13 @@ def _texts(body: Mapping[str, Json]) -> list[str]:
     return [get_string(each, "text") for each in blocks]
 
 
-@case("load.nothing-after", f"{SETUP}, Loading sessions", own=True, unlike=("continuum",))
+@case(
+    "load.nothing-after",
+    f"{SETUP}, Loading sessions",
+    own=True,
+    unlike=("continuum",),
+    is_about_order=True,
+)
 async def load_nothing_after(peer: Peer) -> None:
     """Nothing of the conversation is sent again after the response to the load."""
     await peer.open()
