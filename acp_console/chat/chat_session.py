@@ -21,7 +21,7 @@ from acp_console.agents.session_options import (
     session_options,
 )
 from acp_console.agents.spec import AgentSpec, SignInRequiredError
-from acp_console.chat.connection import AgentConnection, OpeningWay
+from acp_console.chat.connection import AGENT_GONE, AgentConnection, OpeningWay
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer, PageRequest
 from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.logins import LoginMethod
@@ -42,7 +42,7 @@ from acp_inspector.session.items import (
 )
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dialects.spellings import BATCHES
-from acp_protocol.errors import AcpError, AgentExitedError, RequestFailedError
+from acp_protocol.errors import AcpError, RequestFailedError
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json, RequestId, id_key
 
@@ -128,6 +128,8 @@ class ChatSession:
         """Whether it is known from an earlier process of the agent."""
         self._is_restarted = False
         """Whether it was open before in this console."""
+        self._is_lost = False
+        """Whether its connection broke, and it was not opened again yet."""
         self._has_items = bool(earlier)
         self._forget_draft = forget_draft
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
@@ -425,7 +427,7 @@ class ChatSession:
                 while not await self._try_to_open(link):
                     await self._retry.wait()
                     self._retry = anyio.Event()
-            except AgentExitedError:
+            except AGENT_GONE:
                 return
             async with BackgroundTasks() as tasks:
                 tasks.start_soon(self._show_outputs, handlers)
@@ -456,8 +458,7 @@ class ChatSession:
     def prepare(self) -> None:
         """Get ready for a new process of the agent."""
         self._close_permissions()
-        if self.is_open:
-            self._source, self._was_open, self._is_restarted = self.session_id, True, True
+        self._keep_open()
         self._login = self._running = None
         self._has_items |= bool(self.conversation and self.conversation.items)
         self.error = None
@@ -467,7 +468,23 @@ class ChatSession:
 
     def stop(self, error: AcpError | None) -> None:
         """Take note that the agent has ended."""
+        self._is_lost = False
         self._stop("agent_ended", error)
+
+    def lose(self, error: AcpError) -> None:
+        """Take note that the connection broke, and will be opened again."""
+        self._keep_open()
+        if not self._is_lost:
+            unknown = "; whether the turn goes on is not known" if self._running else ""
+            text = f"{error}{unknown}: connecting again"
+            self._changed_items.append(Notice(f"lost {len(self.journal)}", text))
+        self._is_lost = True
+        self._stop("connection_lost", None)
+
+    def _keep_open(self) -> None:
+        """Remember the session, to go on with it in the next process or connection."""
+        if self.is_open:
+            self._source, self._was_open, self._is_restarted = self.session_id, True, True
 
     def resend(self) -> None:
         """Send the running prompt again once the agent has started again."""
@@ -580,7 +597,7 @@ class ChatSession:
             elif first := self.agent.take_login():
                 await link.authenticate(first.method, first.secret)
             await self._open(link)
-        except AgentExitedError:
+        except AGENT_GONE:
             raise
         except AcpError as problem:
             if not self.agent.start_in_its_dialect(link):
@@ -593,7 +610,7 @@ class ChatSession:
     async def _log_in_again(self, link: AgentConnection, method: str) -> None:
         try:
             await link.authenticate(method)
-        except AgentExitedError:
+        except AGENT_GONE:
             raise
         except AcpError as problem:
             self.error = problem
@@ -604,7 +621,9 @@ class ChatSession:
     async def _open(self, link: AgentConnection) -> None:
         """Open the session in the way that was asked for, or the nearest one the agent can."""
         way = "resume" if self._was_open else self._way
-        if way == "resume" and not link.can("resume"):
+        # What came while the connection was lost is in the history only.
+        has_gaps = self._is_lost and link.can("load")
+        if way == "resume" and (has_gaps or not link.can("resume")):
             way = "load"
         if self._was_open and not link.can("load") and way == "load":
             way = "new"
@@ -619,10 +638,8 @@ class ChatSession:
         assert isinstance(session_id, str)
         self.session_id = session_id
         self._state.take("opened")
-        if self._was_open and self._has_items and way != "load":
-            knows = "goes on with this session" if way == "resume" else NOT_KNOWN
-            agent = "agent restarted; it" if self._is_restarted else "the agent"
-            self._changed_items.append(Notice("restart", f"{agent} {knows}"))
+        self._say_how_it_goes_on(way)
+        self._is_lost = False
         if way == "fork" and self._has_items:
             self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
         if link.is_version_1_in_disguise:
@@ -631,6 +648,17 @@ class ChatSession:
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
+
+    def _say_how_it_goes_on(self, way: OpeningWay) -> None:
+        """Add a notice for a session of an earlier process or connection, unless it is repeated."""
+        if not self._was_open or not self._has_items or way == "load":
+            return
+        knows = "goes on with this session" if way == "resume" else NOT_KNOWN
+        agent = "agent restarted; it" if self._is_restarted else "the agent"
+        if self._is_lost:
+            agent = "connected again; the agent"
+            knows += "; what it sent meanwhile may be missing" if way == "resume" else ""
+        self._changed_items.append(Notice("restart", f"{agent} {knows}"))
 
     async def _open_by(self, link: AgentConnection, way: OpeningWay) -> Mapping[str, Json]:
         if way in {"new", "fork"}:
@@ -713,7 +741,7 @@ class ChatSession:
             if self.queued:
                 # What is still on its way is no reply to the next prompt.
                 await link.wait_for_late_updates(self.session_id, answer.get("stopReason"))
-        except AgentExitedError:
+        except AGENT_GONE:
             return
         except AcpError as problem:
             if self.agent.start_in_its_dialect(link):
@@ -725,7 +753,7 @@ class ChatSession:
     async def _run_action(self, link: AgentConnection, action: Action) -> None:
         try:
             await action(link)
-        except AgentExitedError:
+        except AGENT_GONE:
             return
         except AcpError as problem:
             self.error = problem

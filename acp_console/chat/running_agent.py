@@ -43,6 +43,12 @@ from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json, is_array_of_messages
+from acp_protocol.transport.remote import (
+    LIMITS,
+    RemoteClosedError,
+    RemoteLimits,
+    retry_delays,
+)
 
 CLOSE_TIMEOUT_S: Final = 8.0
 """Seconds that the agent's end may take."""
@@ -97,6 +103,7 @@ class AgentSession(Protocol):
     async def elicit(self, request: Elicitation) -> ElicitationAnswer: ...
     def prepare(self) -> None: ...
     def stop(self, error: AcpError | None) -> None: ...
+    def lose(self, error: AcpError) -> None: ...
     def resend(self) -> None: ...
     def leave(self) -> None: ...
     def log_in(self, method: str | None = None) -> None: ...
@@ -121,6 +128,7 @@ class RunningAgent:
         runs_logins: whether logins that need a terminal are run, which is claimed then.
         quiet: how long the agent has to be silent before it counts as done.
         journal: where its traffic is kept in memory; None: in a new journal.
+        reconnecting: how often and how long a connection that broke is opened again.
     """
 
     def __init__(
@@ -136,6 +144,7 @@ class RunningAgent:
         runs_logins: bool = False,
         quiet: QuietTimes = QUIET,
         journal: Journal | None = None,
+        reconnecting: RemoteLimits = LIMITS,
     ) -> None:
         self.spec = spec
         self._quiet = quiet
@@ -171,6 +180,13 @@ class RunningAgent:
         """The present process in the store."""
         self._wake = anyio.Event()
         self._restart = anyio.Event()
+        self._reconnecting = reconnecting
+        self._delays = retry_delays(reconnecting)
+        """Before each try to open a lost connection again."""
+        self._gives_up_at: float | None = None
+        """When no more tries are made; None if the agent has never responded."""
+        self._connected_at: float | None = None
+        """When the present process or connection responded to `initialize`; None if it has not."""
         self._scope = anyio.CancelScope()
         self._process_scope = anyio.CancelScope()
         self._is_over = anyio.Event()
@@ -242,6 +258,9 @@ class RunningAgent:
 
     def _connected(self, link: AgentConnection) -> None:
         self._has_logged_in = False
+        self._connected_at = anyio.current_time()
+        if self._gives_up_at is None:
+            self._gives_up_at = self._connected_at + self._reconnecting.patience_s
         self.link, self.title = link, link.title
         if link.spec != self.spec:
             self.spec = link.spec
@@ -377,18 +396,24 @@ class RunningAgent:
                 self.owns_recording = True
                 self.recorded.append(RecordedPart(self.record, len(self.journal), offset))
             while True:
-                await self._run_process()
-                await self._wait_for_restart()
+                delay = await self._run_process()
+                with anyio.move_on_after(delay):
+                    await self._wait_for_restart()
 
     async def _wait_for_restart(self) -> None:
         await self._restart.wait()
         self._restart = anyio.Event()
 
-    async def _run_process(self) -> None:
+    async def _run_process(self) -> float | None:
+        """Run the agent's process, or the connection to a remote one, until it ends.
+
+        Return the seconds until a connection that broke is opened again; None if it is not.
+        """
         self.read_journal()
         for session in self.sessions:
             session.prepare()
         self._new_connection()
+        self._connected_at = None
         error: AcpError | None = None
         with anyio.CancelScope() as self._process_scope:
             try:
@@ -406,7 +431,26 @@ class RunningAgent:
             except AcpError as problem:
                 error = problem
         self.link = None
-        self._stop(error)
+        delay = self._seconds_to_reconnect(error)
+        if delay is None or error is None:
+            self._stop(error)
+            return None
+        for session in self.sessions:
+            session.lose(error)
+        self._changed()
+        return delay
+
+    def _seconds_to_reconnect(self, error: AcpError | None) -> float | None:
+        """Return how long to wait before a lost connection is opened again; None if it is not."""
+        limits = self._reconnecting
+        now = anyio.current_time()
+        if not isinstance(error, RemoteClosedError) or self._gives_up_at is None:
+            return None
+        if self._connected_at is not None and now - self._connected_at > limits.max_retry_s:
+            # It held for a while; this is another break.
+            self._delays, self._gives_up_at = retry_delays(limits), now + limits.patience_s
+        delay = next(self._delays)
+        return delay if error.can_return and now + delay < self._gives_up_at else None
 
     async def _serve(self) -> AcpError | None:
         """Serve all sessions until the agent ends; return why it did."""
@@ -428,7 +472,7 @@ class RunningAgent:
             runs=True,
             shows_all_updates=True,
             elicitor=self if self._elicits else None,
-            runs_logins=self._runs_logins,
+            runs_logins=self._runs_logins and self.spec.remote is None,
             on_output=note_output,
             on_account=self._note_account,
         )
@@ -438,6 +482,7 @@ class RunningAgent:
             journal=self.journal,
             handlers=handlers,
             quiet=self._quiet,
+            notify=self._report_undelivered,
         ) as link:
             self._connected(link)
             served: set[AgentSession] = set()
@@ -466,6 +511,11 @@ class RunningAgent:
 
     def _on_recording_failure(self, text: str) -> None:
         self.recording_failure = text
+        self._changed()
+
+    def _report_undelivered(self, text: str) -> None:
+        for session in self.sessions:
+            session.note_change(Notice(f"undelivered {len(self.journal)}", text))
         self._changed()
 
     def _note_account(self, status: Json) -> None:

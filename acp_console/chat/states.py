@@ -1,18 +1,19 @@
 """The states of a chat, and what leads from one to another; nothing else decides that.
 
-| state         | is shown as | what is so                                                         |
-|---------------|-------------|--------------------------------------------------------------------|
-| `opening`     | starting    | the agent starts, or is asked to open the session                  |
-| `configuring` | starting    | the session is open; its mode and options are being set            |
-| `signing_in`  | starting    | the session is open; a login goes on, and prompts wait for it      |
-| `ready`       | ready       | the agent waits for a prompt                                       |
-| `reading`     | working     | the files that a prompt mentions are read; nothing is sent yet     |
-| `working`     | working     | a turn runs                                                        |
-| `cancelling`  | stopping    | the user has cancelled the turn; the agent will be notified next   |
-| `stopping`    | stopping    | the agent knows it, and has not ended the turn yet                 |
-| `refused`     | stopped     | the agent runs, but has not opened the session, as without a login |
-| `failed`      | stopped     | the agent has ended, or could not start, before it opened one      |
-| `ended`       | stopped     | the agent has ended, and the session with it; a restart goes on    |
+| state         | is shown as  | what is so                                                       |
+|---------------|--------------|------------------------------------------------------------------|
+| `opening`     | starting     | the agent starts, or is asked to open the session                |
+| `configuring` | starting     | the session is open; its mode and options are being set          |
+| `signing_in`  | starting     | the session is open; a login goes on, and prompts wait for it    |
+| `ready`       | ready        | the agent waits for a prompt                                     |
+| `reading`     | working      | the files that a prompt mentions are read; nothing is sent yet   |
+| `working`     | working      | a turn runs                                                      |
+| `cancelling`  | stopping     | the user has cancelled the turn; the agent is notified next      |
+| `stopping`    | stopping     | the agent knows it, and has not ended the turn yet               |
+| `refused`     | stopped      | the agent runs, but did not open the session, as without a login |
+| `failed`      | stopped      | the agent has ended, or could not start, before it opened one    |
+| `ended`       | stopped      | the agent has ended, and the session with it; a restart goes on  |
+| `lost`        | reconnecting | the connection to a remote agent broke; it is opened again soon  |
 
 That the agent waits for the user, for a permission or a form, is no state of its own: it can do so
 in several, also while it opens the session. What a chat does on the way from one state to another,
@@ -36,14 +37,18 @@ State: TypeAlias = Literal[
     "refused",
     "failed",
     "ended",
+    "lost",
 ]
-ShownState: TypeAlias = Literal["starting", "ready", "working", "stopping", "stopped"]
+ShownState: TypeAlias = Literal[
+    "starting", "ready", "working", "stopping", "stopped", "reconnecting"
+]
 Event: TypeAlias = Literal[
     "agent_starts",
     "opened",
     "configured",
     "refused",
     "agent_ended",
+    "connection_lost",
     "prompt",
     "prompt_sent",
     "turn_over",
@@ -65,12 +70,14 @@ SHOWN: Final[Mapping[State, ShownState]] = {
     "refused": "stopped",
     "failed": "stopped",
     "ended": "stopped",
+    "lost": "reconnecting",
 }
-OPEN: Final[frozenset[State]] = frozenset(SHOWN) - {"opening", "refused", "failed"}
+OPEN: Final[frozenset[State]] = frozenset(SHOWN) - {"opening", "refused", "failed", "lost"}
 """The states in which the agent has opened the session; in `ended`, it had."""
 TRANSITIONS: Final[Mapping[Event, Mapping[State, State]]] = {
     "agent_starts": dict.fromkeys(SHOWN, "opening"),
     "agent_ended": {state: "ended" if state in OPEN else "failed" for state in SHOWN},
+    "connection_lost": dict.fromkeys(SHOWN, "lost"),
     "opened": {"opening": "configuring"},
     "configured": {"configuring": "ready"},
     "refused": {"opening": "refused", "configuring": "ended"},
