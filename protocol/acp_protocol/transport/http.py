@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Final
 
-from acp_protocol.json_values import get_text
+from acp_protocol.dialects.base import session_in
 from acp_protocol.jsonrpc import (
     INVALID_REQUEST,
     PARSE_ERROR,
@@ -364,7 +364,7 @@ class ServedConnection:
         return None
 
     def _accept_call(self, message: Request | Notification, header: str | None) -> Reply | None:
-        named = get_text(message.params, "sessionId")
+        named = session_in(message.params)
         # The Python SDK's client names the session of some methods in params alone.
         header = named if header is None else header
         if header is None and message.method in SESSION_METHODS:
@@ -385,7 +385,7 @@ class ServedConnection:
         """Note a request of the client, which the agent will get."""
         is_load = request.method == "session/load"
         self._unanswered[id_key(request.id)] = None if is_load else header
-        session = get_text(request.params, "sessionId")
+        session = session_in(request.params)
         if request.method in {"session/close", "session/delete"}:
             self._sessions.discard(session or "")
         elif session is not None:
@@ -415,11 +415,11 @@ class ServedConnection:
         """Note a message of the agent; return the session whose stream carries it, if any."""
         if isinstance(message, SuccessResponse | ErrorResponse):
             if isinstance(message, SuccessResponse):
-                self._note_session(get_text(message.result, "sessionId"))
+                self._note_session(session_in(message.result))
             return self._unanswered.pop(id_key(message.id), None)
         if not isinstance(message, Request | Notification):
             return None
-        session = get_text(message.params, "sessionId")
+        session = session_in(message.params)
         if isinstance(message, Request) and not self.is_socket:
             self._asked[id_key(message.id)] = session
         return session

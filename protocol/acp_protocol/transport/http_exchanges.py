@@ -16,6 +16,7 @@ from http import HTTPStatus
 from typing import Final
 from urllib.parse import urljoin, urlsplit
 
+from acp_protocol.dialects.base import session_in
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.framing import MAX_FRAME_BYTES
 from acp_protocol.json_values import as_object, get, get_int, get_text
@@ -133,7 +134,7 @@ class ClientConnection:
         session: str | None = None
         is_opening = False
         if isinstance(message, Request | Notification):
-            session = get_text(message.params, "sessionId")
+            session = session_in(message.params)
             if isinstance(message, Request):
                 self._open[id_key(message.id)] = message
                 is_opening = message.method == "initialize" and self.id is None
@@ -195,8 +196,8 @@ class ClientConnection:
     def _answered(self, message: SuccessResponse | ErrorResponse) -> StreamChanges:
         asked = self._open.pop(id_key(message.id), None)
         result = message.result if isinstance(message, SuccessResponse) else None
-        opened = get_text(result, "sessionId")
-        named = None if asked is None else get_text(asked.params, "sessionId")
+        opened = session_in(result)
+        named = None if asked is None else session_in(asked.params)
         if asked is not None and named is not None:
             if asked.method in _ENDING and isinstance(message, SuccessResponse):
                 self._kept.discard(named)
@@ -206,7 +207,7 @@ class ClientConnection:
 
     def _is_asked_about(self, session: str) -> bool:
         """Return whether a request about a session is open."""
-        return any(get_text(each.params, "sessionId") == session for each in self._open.values())
+        return any(session_in(each.params) == session for each in self._open.values())
 
     def _keep(self, session: str) -> StreamChanges:
         self._kept.add(session)

@@ -16,6 +16,7 @@ from acp_protocol.transport.bridge import process_for_each
 from tests.console.cli.conftest import Configure
 from tests.console.conftest import Agent, Call
 from tests.protocol.transport.served_agent import TOKEN, Serving, serving
+from tests.warm import WARM
 
 pytestmark = pytest.mark.usefixtures("home")
 
@@ -46,6 +47,19 @@ def serve(agent: Agent, monkeypatch: pytest.MonkeyPatch) -> Iterator[Serve]:
 
 
 @pytest.fixture
+def oxide(monkeypatch: pytest.MonkeyPatch) -> Iterator[Serving]:
+    """An agent that speaks OpenOxide, over HTTP and WebSocket."""
+    monkeypatch.setenv("FAR_TOKEN", TOKEN)
+    command = [*WARM, "-m", "acp_agent", "--no-config", "--dialect", "openoxide"]
+    opening = process_for_each(command, write=len, framing="headers")
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving(opening)) as server,
+    ):
+        yield server
+
+
+@pytest.fixture
 def far(serve: Serve) -> Serving:
     return serve(HELLO)
 
@@ -68,6 +82,15 @@ def test_one_turn_with_an_agent_at_a_url(
     # What is recorded of HTTP satisfies the linter's rules of HTTP.
     report = json.loads(call("lint", "--format", "json", str(path)).out)
     assert "http" not in {each["rule"].partition("-")[0] for each in report["findings"]}
+
+
+def test_a_turn_in_a_dialect_over_a_websocket(call: Call, oxide: Serving, tmp_path: Path) -> None:
+    words = ("--url", oxide.socket_url, "--token-env", "FAR_TOKEN", "--cwd", str(tmp_path))
+    (tmp_path / "notes.txt").write_text("Buy milk.\n")
+    done = call("exec", "--dialect", "openoxide", *words, "read notes.txt")
+    assert done.code == 0
+    assert "Buy milk." in done.out
+    assert "warning" not in done.err
 
 
 def test_a_header_may_name_the_token(call: Call, far: Serving) -> None:

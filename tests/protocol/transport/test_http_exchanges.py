@@ -40,6 +40,14 @@ def test_a_header_names_each_session_that_a_message_names() -> None:
         assert "acp-session-id" not in state.headers(state.post(frame))
 
 
+def test_a_dialect_may_spell_the_session_otherwise() -> None:
+    state = opened()
+    assert state.post(encode_request(1, "session/prompt", {"session_id": "s"})).session == "s"
+    state.post(NEW)
+    answer = read_message(encode_result(1, {"session_id": "n"}))
+    assert state.received(answer, None) == StreamChanges(opened=("n",))
+
+
 def test_only_what_follows_initialize_names_connection_and_version() -> None:
     state = ClientConnection()
     names = {"acp-connection-id", "acp-protocol-version"}
