@@ -231,7 +231,7 @@ async def play_as_client(
             _note_start(journal, agent, spoken)
             translator = _translator(dialect) if is_official else None
             async with open_agent(
-                address_of(agent, env),
+                address_of(agent, env, dialect),
                 cwd=directories.cwd,
                 framing=framing if translator is None else translator.framing,
             ) as opened:

@@ -388,7 +388,7 @@ async def start_agent(
     translator = None if dialect is None or has_batches else open_dialect(dialect, str(cwd))
     framing = "lines" if has_batches else translator and translator.framing
     async with open_agent(
-        address_of(agent, whole), cwd=cwd, framing=framing, observer=journal
+        address_of(agent, whole, dialect), cwd=cwd, framing=framing, observer=journal
     ) as opened:
         if dialect is not None:
             report(dialect)

@@ -10,7 +10,7 @@ import logging
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final, Protocol, TypeAlias
 
@@ -52,10 +52,18 @@ AgentAddress: TypeAlias = AgentCommand | RemoteAgent
 
 
 def address_of(
-    agent: Sequence[str] | RemoteAgent, env: Mapping[str, str] | None = None
+    agent: Sequence[str] | RemoteAgent,
+    env: Mapping[str, str] | None = None,
+    dialect: str | None = None,
 ) -> AgentAddress:
-    """Return where an agent is; `env` has all variables of one that is started here."""
-    return agent if isinstance(agent, RemoteAgent) else AgentCommand(agent, env)
+    """Return where an agent is.
+
+    `env` has all variables of one that is started here; one that is remote may have an HTTP of its
+    dialect.
+    """
+    if isinstance(agent, RemoteAgent):
+        return replace(agent, dialect=dialect or agent.dialect)
+    return AgentCommand(agent, env)
 
 
 def named_agent(
