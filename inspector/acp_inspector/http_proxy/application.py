@@ -25,6 +25,7 @@ from acp_inspector.http_proxy.connection import (
     Handover,
     Posting,
     body_members,
+    connection_named,
     session_of,
 )
 from acp_inspector.http_proxy.connections import Connections
@@ -248,9 +249,9 @@ class HttpExchange:
                 self._posting.answer.close()
                 self._settle(0, ())
 
-    def abort(self, why: str) -> None:
-        """Break the exchange off."""
-        self._note_end(**{"from": "agent", "why": why})
+    def abort(self, why: str, **side: Json) -> None:
+        """Break the exchange off; `side` says `from` which side, if it was one."""
+        self._note_end(**side, why=why)
         self._broken_by = why
         self._scope.cancel()
 
@@ -333,9 +334,8 @@ class HttpExchange:
                 return
             except httpx.TransportError as problem:
                 self._posting.close()
-                await self._refuse(
-                    502, self._proxy.upstream.reason(problem), self._proxy.upstream.reason(problem)
-                )
+                why = self._proxy.upstream.reason(problem)
+                await self._refuse(502, why, why)
                 return
             try:
                 if copy < frame.copies:
@@ -399,7 +399,7 @@ class HttpExchange:
         try:
             await self._take(response, late)
         except httpx.TransportError as problem:
-            self.abort(self._proxy.upstream.reason(problem))
+            self.abort(self._proxy.upstream.reason(problem), **{"from": "agent"})
 
     async def _take(self, response: httpx.Response, late: float) -> None:
         """Record the response and pass it on."""
@@ -510,7 +510,8 @@ class HttpExchange:
         await self._send({"type": "http.response.body", "body": b"", "more_body": True})
         sender = EventSender(self)
         session = self.incoming.value(b"acp-session-id")
-        self.connection.open_stream(session, sender)
+        if self.incoming.method == "GET":
+            self.connection.open_stream(session, sender)
         try:
             async for chunk in response.aiter_raw():
                 await sender.move(chunk)
@@ -635,6 +636,10 @@ class Poster(Carrier):
         own = {_LENGTH, b"content-type", b"acp-session-id", b"transfer-encoding"}
         kept = [each for each in self._connection.posted_with if each[0].lower() not in own]
         headers = [*kept, (b"content-type", b"application/json")]
+        id_ = self._connection.id
+        if id_ is not None and connection_named(kept) is None:
+            # Only `initialize` was posted so far.
+            headers.append((b"acp-connection-id", id_.encode("latin-1")))
         if (session := session_of(raw)) is not None:
             headers.append((b"acp-session-id", session.encode("utf-8")))
         return [*headers, (_LENGTH, str(len(raw)).encode())]

@@ -134,7 +134,7 @@ class Connection:
     is_over: bool = False
     open: int = 0
     """Exchanges that are under way."""
-    last_used: float = 0.0
+    last_used: float = field(init=False)
     streams: dict[str | None, Carrier] = field(default_factory=dict[str | None, Carrier])
     """The open streams of events by their session; that of the connection has none."""
     sockets: dict[Side, Carrier] = field(default_factory=dict[Side, Carrier])
@@ -148,6 +148,7 @@ class Connection:
 
     def __post_init__(self) -> None:
         self._loop = asyncio.get_running_loop()
+        self.last_used = self._loop.time()
         self._order: dict[Side, asyncio.Lock] = {"client": asyncio.Lock(), "agent": asyncio.Lock()}
         """Held while a frame gets its number and its place in the channel."""
         self._channels: dict[Side, Channel] = {}

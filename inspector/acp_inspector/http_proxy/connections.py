@@ -20,6 +20,8 @@ from acp_protocol.errors import AcpError
 
 MAX_CONNECTIONS: Final = 256
 """Connections that are recorded at once; the one that was not used for longest is ended first."""
+IDLE_S: Final = 3600.0
+"""Seconds without a request after which a connection ends once another one comes."""
 MAX_NAMES: Final = 1000
 """Names of recordings that are tried for a connection, if files of these names exist."""
 
@@ -79,6 +81,7 @@ class Connections:
                 await self._new()
             connection = self._free.pop(0)
         connection.is_claimed = True
+        connection.last_used = asyncio.get_running_loop().time()
         connection.begin()
         return connection, True
 
@@ -132,9 +135,11 @@ class Connections:
             del self._by_id[connection.id]
 
     async def _new(self) -> None:
-        if len(self._live) >= self._limit:
-            idle = [each for each in self._live if not each.open and each.is_claimed]
-            for each in sorted(idle, key=lambda each: each.last_used)[:1]:
+        now = asyncio.get_running_loop().time()
+        idle = [each for each in self._live if not each.open and each.is_claimed]
+        is_full = len(self._live) >= self._limit
+        for place, each in enumerate(sorted(idle, key=lambda each: each.last_used)):
+            if now - each.last_used > IDLE_S or (is_full and place == 0):
                 self.end(each)
         self._add(await asyncio.to_thread(self._session))
 

@@ -89,7 +89,7 @@ class SocketExchange:
 
     def abort(self, why: str) -> None:
         """Break the socket off, without a close frame."""
-        self._note_close(LOST, "agent", why)
+        self._note_close(LOST, None, why)
         self._scope.cancel()
 
     async def _run(self, connection: Connection) -> None:
@@ -271,11 +271,12 @@ class SocketExchange:
             except CarrierGoneError:
                 return
 
-    def _note_close(self, code: int, side: Side, reason: str = "") -> None:
+    def _note_close(self, code: int, side: Side | None, reason: str = "") -> None:
         if not self.has_ended:
             self.has_ended = True
-            told: dict[str, Json] = {"reason": reason} if reason else {}
-            self._connection.event("ws_close", id=self.number, code=code, **{"from": side}, **told)
+            told: dict[str, Json] = {"from": side, "reason": reason}
+            known = {key: value for key, value in told.items() if value}
+            self._connection.event("ws_close", id=self.number, code=code, **known)
 
     async def _refuse(self, status: int, headers: Headers, body: bytes) -> None:
         """Answer the upgrade with another status."""

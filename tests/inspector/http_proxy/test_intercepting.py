@@ -176,7 +176,7 @@ async def test_a_stream_is_cut_in_the_middle_of_an_event(tmp_path: Path) -> None
         # The other direction and other streams go on.
         assert (await scene.post(line("x", 5))).status_code == 202
     [end] = events(scene.entries(), "http_end")
-    assert end.data["why"] == "cut by r"
+    assert end.data == {"id": 2, "why": "cut by r"}
 
 
 async def test_a_websocket_is_cut_in_the_middle_of_a_message(tmp_path: Path) -> None:
@@ -433,7 +433,7 @@ async def test_an_observer_injects_a_request_of_its_own(tmp_path: Path) -> None:
                 # The client gets nothing of it.
                 assert await stream.until(b"\n\n") == event(line("x/after"))
     posted = scene.agent.requests[2]
-    assert posted.value(b"acp-connection-id") is None, "initialize had none"
+    assert posted.value(b"acp-connection-id") == b"c1", "initialize had none"
 
 
 async def test_what_is_injected_to_the_client_comes_on_a_stream(tmp_path: Path) -> None:
