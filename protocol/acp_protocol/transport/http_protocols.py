@@ -68,7 +68,7 @@ class LimitedConfig(uvicorn.Config):
         super().__init__(
             app,
             http=LimitedH11 if tls is None else LimitedTls,
-            ws="none" if max_message is None else TolerantWebSocket,
+            ws="none" if max_message is None else LimitedWebSocket,
             ws_max_size=max_message or 0,
             ws_per_message_deflate=False,
             ws_ping_interval=limits.ping_s,
@@ -88,14 +88,20 @@ class LimitedConfig(uvicorn.Config):
         )
 
 
-class TolerantWebSocket(WebSocketsSansIOProtocol):
-    """A WebSocket that ends, and does not fail, where text that is no UTF-8 comes after its end."""
+class LimitedWebSocket(WebSocketsSansIOProtocol):
+    """Ends for a client that does not read, and where text that is no UTF-8 comes after its end."""
 
     def data_received(self, data: bytes) -> None:
         try:
             super().data_received(data)
         except InvalidState:
             self.transport.abort()
+
+    def on_task_complete(self, task: asyncio.Task[None]) -> None:
+        super().on_task_complete(task)
+        if not self.disconnected:
+            # What was written last would stay in memory for as long as it is not read.
+            self.loop.call_later(limits_of(self.config).close_s, self.transport.abort)
 
 
 def limits_of(config: uvicorn.Config) -> SocketLimits:
@@ -208,12 +214,3 @@ class LimitedTls(AutoZttpProtocol):
         protocol.connection_made(self.transport)
         if initial_data:
             protocol.data_received(initial_data)
-
-
-class LimitedWebSocket(WebSocketsSansIOProtocol):
-    """Does not wait for clients that do not read: they would keep what was written last."""
-
-    def on_task_complete(self, task: asyncio.Task[None]) -> None:
-        super().on_task_complete(task)
-        if not self.disconnected:
-            self.loop.call_later(limits_of(self.config).close_s, self.transport.abort)
