@@ -351,6 +351,30 @@ async def test_the_agent_waits_while_the_client_does_not_read_and_the_connection
         assert "has ended: the client has read nothing for 0.3 s" in answer.text
 
 
+async def test_too_many_sessions_that_nobody_reads_end_the_connection_with_a_reason() -> None:
+    async def open_many(agent: Transport) -> None:
+        await agent.receive()
+        await agent.send(encode_result(0, {}))
+        await agent.receive()
+        with suppress(ConnectionClosedError):
+            for number in range(4):
+                params: Json = {"sessionId": f"s{number}"}
+                await agent.send(encode_notification("session/update", params))
+            await anyio.sleep_forever()
+
+    async with (
+        serving(agent_that(open_many), limits=Limits(streams=3)) as server,
+        http_peer(server) as peer,
+    ):
+        headers = peer.headers() | {"Accept": "text/event-stream"}
+        async with peer.client.stream("GET", peer.url, headers=headers) as response:
+            await peer.post("x")
+            said = await response.aread()
+        reason = "more than 3 sessions have messages that the client does not read"
+        assert said.decode().endswith(f": the connection ended: {reason}\n\n")
+        assert reason in (await peer.post("x")).text
+
+
 async def test_a_request_waits_for_room_but_a_notification_and_a_response_do_not() -> None:
     agent = SmallAgent()
     limits = Limits(unread=300)
