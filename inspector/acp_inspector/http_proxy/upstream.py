@@ -15,6 +15,7 @@ from acp_protocol.transport.remote import (
     RemoteAddressError,
     RemoteAgent,
     network_problem,
+    spare_lookups,
     ssl_context,
 )
 
@@ -58,6 +59,7 @@ class Upstream:
         if parts.query:
             hint = "the client sends its query itself"
             raise RemoteAddressError("the URL of the server has a query", hint=hint)
+        spare_lookups()
         self._agent = agent
         self.host_name = parts.hostname or ""
         self.path = parts.path or "/"

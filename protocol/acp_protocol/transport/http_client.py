@@ -66,6 +66,7 @@ from acp_protocol.transport.remote import (
     retry_delays,
     shown_headers,
     shown_url,
+    spare_lookups,
     ssl_context,
 )
 from acp_protocol.version import VERSION
@@ -827,6 +828,7 @@ async def open_http(
 
 
 def open_client(agent: RemoteAgent, limits: RemoteLimits) -> httpx.AsyncClient:
+    spare_lookups()
     # Without TLS no certificates are read, which takes long.
     verify = ssl_context(agent) or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     has_proxies = not agent.is_on_this_machine and bool(getproxies())

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import socket
+import sys
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -417,6 +418,24 @@ async def test_two_connections_have_two_recordings(tmp_path: Path) -> None:
     assert [json.loads(each).get("method") for each in frames(second)] == [
         *("initialize", None, "to/c2", "to/c2"),
     ]
+
+
+async def test_a_request_searches_for_no_modules(tmp_path: Path) -> None:
+    searched: list[str] = []
+
+    class Watch:
+        @staticmethod
+        def find_spec(name: str, *_: object) -> None:
+            searched.append(name)
+
+    async with proxied(tmp_path) as scene:
+        await scene.begin()
+        sys.meta_path.insert(0, Watch)  # pyright: ignore[reportArgumentType] - it has what is used
+        try:
+            await scene.post(line("x", 1))
+        finally:
+            sys.meta_path.remove(Watch)  # pyright: ignore[reportArgumentType] - as before
+    assert searched == []
 
 
 async def test_a_slow_reader_slows_the_server_down(tmp_path: Path) -> None:
