@@ -416,7 +416,12 @@ class HttpExchange:
         if kind == "text/event-stream":
             await self._stream_events(response, data)
             return
-        body = await self._whole_body(response, kind)
+        try:
+            body = await self._whole_body(response, kind)
+        except httpx.TransportError as problem:
+            reason = self._proxy.upstream.reason(problem)
+            await self._refuse(502, reason, reason)
+            return
         if body is None:
             self.connection.event("http_response", **data)
             await self._pause_late(late)

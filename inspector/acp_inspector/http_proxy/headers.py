@@ -29,8 +29,12 @@ _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization"})
 _PUBLIC_PROTOCOLS: Final = re.compile(r"acp(?:[./-]?v?\d{1,2})?|json(?:rpc)?", re.IGNORECASE)
 """Subprotocols that are no secrets; tokens travel as others."""
 _QUERY: Final = re.compile(r"([?&;])([^=&;#]*)=([^&;#]*)")
-_QUERY_NAMES: Final = frozenset({"code", "key", "sig", "signature", "sid", "state", "ticket"})
-_COOKIE: Final = re.compile(r"(^|;\s*)([^=;]+)=([^;]*)")
+_QUERY_NAMES: Final = frozenset(
+    {
+        *("assertion", "code", "cred", "k", "key", "nonce", "otp", "pin", "sid", "sig"),
+        *("signature", "state", "t", "ticket", "tok"),
+    }
+)
 _FOUND_BY: Final = frozenset({"key"})
 
 
@@ -73,21 +77,26 @@ class HeaderRedactor:
 
     def _value(self, name: str, value: str) -> str:
         if name == "cookie":
-            return _COOKIE.sub(lambda pair: f"{pair[1]}{pair[2]}={self._secret(pair[3])}", value)
+            return ";".join(self._cookie(pair) for pair in value.split(";"))
         if name == "set-cookie":
             pair, semicolon, attributes = value.partition(";")
-            cookie, is_pair, secret = pair.partition("=")
-            return f"{cookie}{is_pair}{self._secret(secret if is_pair else '')}" + (
-                semicolon + attributes
-            )
+            return self._cookie(pair) + semicolon + attributes
         if name in _SECRET_HEADERS:
             scheme, space, rest = value.partition(" ")
-            return f"{scheme} {self._secret(rest)}" if space else self._secret(value)
+            has_scheme = space and scheme.isalpha()
+            return f"{scheme} {self._secret(rest)}" if has_scheme else self._secret(value)
         if name == "sec-websocket-protocol":
             return ", ".join(self._protocol(each.strip()) for each in value.split(","))
         if is_secret_name(name) or is_ambiguous_name(name):
             return self._secret(value)
         return self._text(_QUERY.sub(self._without_parameter, value))
+
+    def _cookie(self, pair: str) -> str:
+        """Return a cookie without its value; one may have no name."""
+        bare = pair.lstrip(" ")
+        name, is_named, value = bare.partition("=")
+        shown = f"{name}={self._secret(value)}" if is_named else self._secret(bare)
+        return pair[: len(pair) - len(bare)] + shown
 
     def _protocol(self, protocol: str) -> str:
         return protocol if _PUBLIC_PROTOCOLS.fullmatch(protocol) else self._secret(protocol)

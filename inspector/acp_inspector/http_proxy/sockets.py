@@ -52,7 +52,8 @@ class SocketSender(Carrier):
             self._exchange.abort(f"cut by {frame.cut_by}")
             return
         for _ in range(frame.copies):
-            await self._write([*frame.pieces(frame.raw)])
+            # An empty message has no pieces, and is a message.
+            await self._write([*frame.pieces(frame.raw)] or [b""])
 
 
 class SocketExchange:

@@ -176,7 +176,8 @@ def check_url(url: str) -> SplitResult:
         parts = urlsplit(url)
         has_port = parts.port is None or parts.port > 0
     except ValueError:
-        raise RemoteAddressError(f"{url!r} is no URL") from None
+        # What is no URL may have a password anywhere.
+        raise RemoteAddressError("the URL has a host or a port that cannot be one") from None
     if parts.scheme.lower() not in SCHEMES:
         hint = f"it begins with {', '.join(f'{each}://' for each in SCHEMES)}"
         raise RemoteAddressError(f"{shown_url(url)!r} is no URL of an agent", hint=hint)

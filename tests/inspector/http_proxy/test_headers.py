@@ -23,11 +23,20 @@ def test_headers_of_one_hop_stay_there() -> None:
         ("Cookie", f"a={SECRET}; b={SECRET}", "a=«secret:1»; b=«secret:1»"),
         ("Set-Cookie", f"a={SECRET}; Path=/; Secure", "a=«secret:1»; Path=/; Secure"),
         ("Set-Cookie", "a=; Max-Age=0", "a=; Max-Age=0"),
+        # A cookie may have no name, and a header of credentials no scheme.
+        ("Cookie", f"{SECRET}; b={SECRET}", "«secret:1»; b=«secret:1»"),
+        ("Set-Cookie", f"{SECRET}; Path=/", "«secret:1»; Path=/"),
+        ("Authorization", f"{SECRET} and more", "«secret:1»"),
         ("Sec-WebSocket-Protocol", f"acp, acp.bearer.{SECRET}", "acp, «secret:1»"),
         ("X-Api-Key", SECRET, "«secret:1»"),
         ("X-Goog-Api-Key", SECRET, "«secret:1»"),
         ("X-Session-Token", SECRET, "«secret:1»"),
         ("Location", f"https://h/?token={SECRET}&v=1", "https://h/?token=«secret:1»&v=1"),
+        (
+            "Referer",
+            f"https://h/?k={SECRET}&tok={SECRET}",
+            "https://h/?k=«secret:1»&tok=«secret:1»",
+        ),
         ("Link", f"<https://u:{SECRET}@h/>", "<https://u:«secret:1»@h/>"),
         # What tells connections and sessions apart is no credential.
         ("Acp-Connection-Id", "0b6a6e1e-6f6f-4c1e-9a39-2c9d1d8f0c55", None),

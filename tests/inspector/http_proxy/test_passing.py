@@ -175,6 +175,23 @@ async def test_a_server_that_is_down_is_a_502_and_passes_again_once_it_is_back(
     assert len([*tmp_path.glob("*.ndjson")]) == 1, "the next attempt is in the same recording"
 
 
+async def test_a_message_that_breaks_off_is_a_502_that_says_why(tmp_path: Path) -> None:
+    async def half(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{"
+        writer.write(head)
+        writer.close()
+
+    server = await asyncio.start_server(half, "127.0.0.1", 0)
+    url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/acp"
+    async with server, proxied(tmp_path, to=url) as scene:
+        broken = await scene.begin()
+    assert broken.status_code == 502
+    assert "127.0.0.1" in broken.text
+    [told] = events(scene.entries(), "http_response")
+    assert (told.data["status"], told.data["by"]) == (502, "proxy")
+
+
 async def test_secrets_are_not_recorded(tmp_path: Path) -> None:
     agent = Agent()
     cookie = (b"Set-Cookie", f"aff={SECRET}; Path=/; HttpOnly".encode())
@@ -340,6 +357,22 @@ async def test_messages_of_a_websocket_pass_in_both_directions(tmp_path: Path) -
     [end] = events(scene.entries(), "ws_close")
     assert end.data == {"id": 1, "code": 4001, "from": "client", "reason": "enough"}
     assert frames(scene.entries()) == [ODD, b"\xff\x00", "é".encode(), b"\x00"]
+
+
+async def test_an_empty_message_of_a_websocket_is_a_message(tmp_path: Path) -> None:
+    async with proxied(tmp_path) as scene, connect(scene.url.replace("http", "ws")) as client:
+        await scene.agent.opened.wait()
+        receive, send, done = scene.agent.sockets[0]
+        for message in ("", b"", "last"):
+            await client.send(message)
+        got = [await receive() for _ in range(3)]
+        assert [(each.get("text"), each.get("bytes")) for each in got] == [
+            *(("", None), (None, b""), ("last", None)),
+        ]
+        await send({"type": "websocket.send", "text": ""})
+        await send({"type": "websocket.send", "bytes": b""})
+        assert [await client.recv(), await client.recv()] == ["", b""]
+        done.set()
 
 
 @pytest.mark.parametrize("code", [1000, 1005, 1008])
