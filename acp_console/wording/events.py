@@ -66,9 +66,12 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "hung": ("✕ frame {of} and all after it were dropped", BY),
     "crashed": ("✕ the agent was killed in place of frame {of}", BY, ", with signal {signal}"),
     "refused": (
-        "✕ frame {of} was refused", BY, " with status {status}",
+        "✕ a request got the status {status}", BY, ", that of frame {of}", ", request {id}",
     ),
-    "late": ("the response to the request of frame {of} was held back for {seconds} s", BY),
+    "late": (
+        "a response was held back for {seconds} s", BY, ", that to frame {of}",
+        ", that to request {id}",
+    ),
     "http_request": ("HTTP request: {method} {path}",),
     "http_response": (
         "HTTP response with status {status}", " to request {id}", BY, ": {why}", ": {body}",

@@ -73,7 +73,11 @@ FORMAT: Final = Path(__file__).parents[3] / "docs/recording-format.md"
         ("http_end", {"id": 2}, "the exchange of request 2 ended"),
         ("http_end", {"id": 2, "from": "client"},
          "the exchange of request 2 ended, broken off by the client"),
-        ("refused", {**OF_7, "status": 503}, "✕ frame 7 was refused by slow with status 503"),
+        ("refused", {**OF_7, "status": 503},
+         "✕ a request got the status 503 by slow, that of frame 7"),
+        ("refused", {"id": 3, "by": "slow", "status": 409},
+         "✕ a request got the status 409 by slow, request 3"),
+        ("late", {**OF_7, "seconds": 2}, "a response was held back for 2 s by slow, that to frame 7"),
         # What no sentence can be made of.
         ("party", {"of": 7, "guests": ["a", 1]}, 'party of 7 guests ["a", 1]'),
         ("eof", {"from": None}, "eof from null"),
