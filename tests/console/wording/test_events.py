@@ -77,7 +77,8 @@ FORMAT: Final = Path(__file__).parents[3] / "docs/recording-format.md"
          "✕ a request got the status 503 by slow, that of frame 7"),
         ("refused", {"id": 3, "by": "slow", "status": 409},
          "✕ a request got the status 409 by slow, request 3"),
-        ("late", {**OF_7, "seconds": 2}, "a response was held back for 2 s by slow, that to frame 7"),
+        ("late", {**OF_7, "seconds": 2},
+         "a response was held back for 2 s by slow, that to frame 7"),
         # What no sentence can be made of.
         ("party", {"of": 7, "guests": ["a", 1]}, 'party of 7 guests ["a", 1]'),
         ("eof", {"from": None}, "eof from null"),
