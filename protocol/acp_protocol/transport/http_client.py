@@ -224,7 +224,9 @@ class HttpTransport:
             self._arrived = anyio.Event()
             await self._arrived.wait()
         frame = self._inbox.popleft()
+        # Several streams may wait for room.
         self._taken.set()
+        self._taken = anyio.Event()
         self._received = self.framed(frame)
         return frame
 
@@ -676,7 +678,6 @@ class HttpTransport:
             if (closed := self._streams.pop(session, None)) is not None:
                 closed.scope.cancel()
         while len(self._inbox) >= INBOX and self._end is None:
-            self._taken = anyio.Event()
             await self._taken.wait()
 
     def _put(self, frame: bytes) -> None:

@@ -10,17 +10,21 @@ import pytest
 
 from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
-from acp_protocol.jsonrpc import Json, encode, encode_error
-from acp_protocol.transport.remote import RemoteClosedError, RemoteLimits
+from acp_protocol.jsonrpc import Json, encode, encode_error, encode_request, parse
+from acp_protocol.transport.http_client import INBOX, open_http
+from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, RemoteLimits
 from tests.protocol.transport.raw_server import (
     ID,
     LIMIT,
+    QUICK,
     Exchange,
     RawServer,
     http_client_of,
     raw_server,
     usual,
 )
+
+MANY = 3 * INBOX
 
 
 async def test_a_turn_has_its_streams_and_headers() -> None:
@@ -39,6 +43,33 @@ async def test_a_turn_has_its_streams_and_headers() -> None:
     assert {each.headers["accept"] for each in server.seen if "GET" in each.name} == {
         "text/event-stream"
     }
+
+
+async def test_streams_that_wait_for_a_slow_reader_all_go_on() -> None:
+    texts = list[str]()
+    async with (
+        raw_server() as server,
+        open_http(RemoteAgent(server.url), limits=QUICK) as transport,
+        anyio.create_task_group() as tasks,
+    ):
+        for id_, method in ((1, "initialize"), (2, "session/new")):
+            await transport.send(encode_request(id_, method, {}))
+            await transport.receive()
+        for name in (None, "s1"):
+            stream = await server.stream(name)
+            tasks.start_soon(say_much, stream, name or "connection")
+        while len(transport._inbox) <= INBOX:
+            await anyio.lowlevel.checkpoint()
+        with anyio.fail_after(LIMIT):
+            while len(texts) < 2 * MANY:
+                texts.append(parse(await transport.receive())["params"]["text"])
+    for name in ("connection", "s1"):
+        assert [text for text in texts if name in text] == [f"{name} {n}" for n in range(MANY)]
+
+
+async def say_much(stream: Exchange, name: str) -> None:
+    for number in range(MANY):
+        await stream.update("s1", f"{name} {number}")
 
 
 # initialize
