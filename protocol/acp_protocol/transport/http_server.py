@@ -24,6 +24,7 @@ from acp_protocol.transport.http import (
     EVENT_STREAM,
     JSON_TYPE,
     KEEP_ALIVE,
+    LAST_EVENT_HEADER,
     Event,
     EventStream,
     Posted,
@@ -173,8 +174,9 @@ class HttpEndpoint:
     async def _get(self, headers: Mapping[str, str], receive: Receive, send: Send) -> Reply | None:
         connection = self.connections.find(headers.get(CONNECTION_HEADER))
         if isinstance(connection, Reply):
-            # A wrong Accept is reported first.
-            opened = ServedConnection(self.connections.limits).open_stream(headers)
+            # A wrong Accept is reported first, but not that the events of a stream are gone.
+            others = {name: each for name, each in headers.items() if name != LAST_EVENT_HEADER}
+            opened = ServedConnection(self.connections.limits).open_stream(others)
             return opened if isinstance(opened, Reply) else connection
         stream = connection.state.open_stream(headers)
         if isinstance(stream, Reply):

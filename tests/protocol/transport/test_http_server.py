@@ -64,7 +64,7 @@ async def test_initialize_opens_a_connection_with_a_cookie_for_its_process() -> 
         assert first.json()["result"]["protocolVersion"] == 1
         assert peers[0].id != peers[1].id
         cookie = first.headers["Set-Cookie"]
-        assert cookie.startswith("acp-affinity=")
+        assert cookie.startswith("acp_affinity=")
         assert {"Path=/acp", "HttpOnly", "SameSite=Lax"} <= set(cookie.split("; "))
         assert second.headers["Set-Cookie"] == cookie
     async with serving() as server, http_client() as client:
@@ -146,7 +146,9 @@ async def test_a_connection_that_is_not_named_or_not_known() -> None:
     async with serving() as server, http_client() as client:
         stranger = HttpPeer(server.url, client)
         events = {"Accept": "text/event-stream"}
-        for headers, status in (({}, 400), ({"Acp-Connection-Id": "x"}, 404)):
+        unknown = {"Acp-Connection-Id": "x"}
+        resumed = unknown | {"Last-Event-ID": "1-7"}
+        for headers, status in (({}, 400), (unknown, 404), (resumed, 404)):
             content = encode_request(1, "session/list")
             posted = await client.post(server.url, content=content, headers=JSON | headers)
             read = await client.get(server.url, headers=events | headers)
@@ -399,7 +401,7 @@ async def test_a_turn_over_a_websocket() -> None:
     async with serving() as server, socket_of(server) as socket:
         assert socket.response is not None
         assert socket.response.headers["Acp-Connection-Id"]
-        assert socket.response.headers["Set-Cookie"].startswith("acp-affinity=")
+        assert socket.response.headers["Set-Cookie"].startswith("acp_affinity=")
         assert (await call(socket, "initialize", {"protocolVersion": 1}))["result"]
         session = (await call(socket, "session/new", {}))["result"]["sessionId"]
         prompt = encode_request(7, "session/prompt", {"sessionId": session, "prompt": "hü"})
