@@ -7,7 +7,7 @@ INTEROP := .interop
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .DEFAULT_GOAL := help
-.PHONY: help run test long install install-dev format check pytest interop fuzz kills mutants bench schema recordings docs pictures lock clean
+.PHONY: help run test long install install-dev format check pytest interop fuzz kills failover mutants bench schema recordings docs pictures lock clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -44,6 +44,9 @@ WORKERS ?= $(shell $(BIN)/python -c 'import os; print(len(os.sched_getaffinity(0
 
 kills: install-dev ## kill the proxy at many more moments: make kills KILLS=500
 	@KILLS=$(or $(KILLS),500) $(BIN)/pytest -q tests/faults/test_kills.py
+
+failover: install-dev ## kill agents behind nginx for longer: make failover SECONDS=60
+	@FAILOVER_S=$(or $(SECONDS),60) $(BIN)/pytest -q tests/agent/test_failover.py
 
 fuzz: install-dev ## try the properties with more input: make fuzz EXAMPLES=5000
 	@FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/pytest -n auto -q tests/fuzz tests/protocol/schema tests/inspector/conformance tests/inspector/compare/test_mutations.py tests/inspector/replay/test_agent_verdict.py

@@ -73,7 +73,7 @@ def test_clients_share_sessions_and_sigterm_ends_the_server(cwd: Path, tmp_path:
         opened = server.post(None, "initialize", {"protocolVersion": 1})
         assert opened.json()["result"]["protocolVersion"] == 1
         id_ = opened.headers["Acp-Connection-Id"]
-        assert opened.headers["Set-Cookie"].startswith("acp-affinity=")
+        assert opened.headers["Set-Cookie"].startswith("acp_affinity=")
         headers = server.headers | {"Acp-Connection-Id": id_, "Accept": "text/event-stream"}
         params: Json = {"cwd": str(cwd), "mcpServers": []}
         assert server.post(id_, "session/new", params).status_code == 202

@@ -92,8 +92,8 @@ def test_a_session_whose_client_reads_is_not_given_to_another_one(
 
 def test_the_affinity_cookie_names_the_process() -> None:
     with served("--affinity", "host-2") as server:
-        assert connect(server).affinity == "acp-affinity=host-2"
+        assert connect(server).affinity == "acp_affinity=host-2"
     with served() as server:
         random = {connect(server).affinity for _ in range(2)}
     assert len(random) == 1
-    assert random != {"acp-affinity=host-2"}
+    assert random != {"acp_affinity=host-2"}

@@ -244,7 +244,7 @@ class HttpSettings(Section):
     )
     affinity: Namespace | None = setting(
         None,
-        "value of the cookie acp-affinity, by which a load balancer knows this process; a random "
+        "value of the cookie acp_affinity, by which a load balancer knows this process; a random "
         "one if it is not set",
         "--affinity NAME",
     )

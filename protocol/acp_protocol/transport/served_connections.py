@@ -30,7 +30,8 @@ OpenAgent: TypeAlias = Callable[[], AbstractAsyncContextManager[Transport]]
 
 Its `receive` may raise `AgentExitedError` instead of `ConnectionClosedError`, which says more.
 """
-AFFINITY_COOKIE: Final = "acp-affinity"
+AFFINITY_COOKIE: Final = "acp_affinity"
+"""nginx reads no cookie whose name has a hyphen."""
 MAX_ENDED: Final = 256
 """Ended connections whose reason is remembered, for the clients that still name them."""
 UNATTENDED_CHECKS: Final = 4
