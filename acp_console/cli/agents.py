@@ -137,7 +137,8 @@ def _facts(entry: CatalogueEntry) -> dict[str, Any]:
         "title": entry.title,
         "source": entry.source,
         "state": entry.state,
-        "command": entry.command,
+        "command": () if entry.is_remote else entry.command,
+        "url": entry.command[0] if entry.is_remote else None,
         "env": dict(entry.env),
         "program": entry.program,
         "install": entry.install,
@@ -319,7 +320,8 @@ def _named(context: click.Context, name: str | None) -> AgentSpec:
 def _claims_json(spec: AgentSpec, claims: AgentClaims) -> dict[str, Any]:
     return {
         "name": spec.name,
-        "command": spec.command,
+        "command": spec.command if spec.remote is None else (),
+        "url": None if spec.remote is None else spec.remote.shown_url,
         "protocol": claims.protocol,
         "dialect": claims.dialect,
         "agentInfo": claims.info,

@@ -61,6 +61,7 @@ from acp_protocol.transport.remote import (
     as_closed,
     fits_header,
     in_one_line,
+    is_refused,
     messages_in,
     network_problem,
     retry_delays,
@@ -80,11 +81,13 @@ PYTHON_HINT: Final = (
     "servers made with the Python SDK cannot go on with a session over HTTP; "
     "use ws:// or wss:// in place of http"
 )
+MAX_REFUSALS: Final = 2
+"""Refused TCP connections after which a server has ended, and what it knew with it."""
 INBOX: Final = 8
 """Frames that wait to be received before streams are read no further."""
 _KEEP_ALIVE: Final = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)
 
-StreamEnd: TypeAlias = Literal["ended", "broken", "unreachable"]
+StreamEnd: TypeAlias = Literal["ended", "broken", "unreachable", "not listening"]
 
 
 class _Moved(str):
@@ -546,10 +549,12 @@ class HttpTransport:
         """
         delays = retry_delays(self._limits)
         ends_at = anyio.current_time() + self._limits.stream_patience_s
+        refusals = 0
         while True:
             outcome = await self._read(stream)
             was_open, stream.was_open = stream.was_open, False
             if was_open and outcome == "ended":
+                refusals = 0
                 delays = retry_delays(self._limits)
                 ends_at = anyio.current_time() + self._limits.stream_patience_s
             delay = next(delays) if stream.delay_s is None else stream.delay_s
@@ -568,7 +573,8 @@ class HttpTransport:
                     f"the connection to {self._agent.host} broke, and what was sent meanwhile may "
                     "be lost"
                 )
-            if is_late:
+            refusals += outcome == "not listening"
+            if is_late or refusals > MAX_REFUSALS:
                 raise _gone(f"{self._agent.host} cannot be reached any more")
             await anyio.sleep(delay)
 
@@ -609,7 +615,7 @@ class HttpTransport:
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             logger.info("no stream: %s", self._mapped(error))
             stream.tried.set()
-            return "unreachable"
+            return "not listening" if is_refused(error) else "unreachable"
         try:
             self._note_response(number, response)
             return await self._read_response(stream, response, number)

@@ -329,6 +329,11 @@ def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
     return NetworkProblem(f"{agent.host} cannot be reached", hint)
 
 
+def is_refused(error: BaseException) -> bool:
+    """Return whether nothing listens at the port of a server."""
+    return any(isinstance(cause, ConnectionRefusedError) for cause in _causes(error))
+
+
 def os_error_text(number: int) -> str:
     text = os.strerror(number)
     return text[:1].lower() + text[1:]

@@ -139,6 +139,7 @@ def test_an_agent_at_a_url_has_a_name_and_is_probed(call: Call, far: Serving) ->
     assert call("exec", "--format", "quiet", "far", "hi").out == "hello from afar"
     checked = json.loads(call("agents", "check", "--json", "far").out)
     assert (checked["starts"], checked["login"], checked["state"]) == (True, "ok", "ready")
+    assert (checked["command"], checked["url"]) == ([], far.url)
     assert f"url          {far.url}" in call("agents", "info", "far").out
     assert call("agents", "rm", "far").code == 0
 

@@ -139,6 +139,8 @@ class RawServer:
     streams: dict[str | None, Exchange] = field(default_factory=dict[str | None, Exchange])
     """The newest stream of the connection, and of each session."""
     changed: anyio.Event = field(default_factory=anyio.Event)
+    stop_listening: Callable[[], Awaitable[None]] = anyio.sleep_forever
+    """Close the port, but no connection."""
     is_gone: bool = False
     """Whether it hangs up on everybody."""
 
@@ -205,9 +207,23 @@ async def raw_server(
 
     with anyio.fail_after(LIMIT):
         async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
+
+            scope, has_stopped = anyio.CancelScope(), anyio.Event()
+
+            async def listen() -> None:
+                with scope:
+                    await listener.serve(serve, tasks)
+                has_stopped.set()
+
+            async def stop_listening() -> None:
+                scope.cancel()
+                await has_stopped.wait()
+                await listener.aclose()
+
+            server.stop_listening = stop_listening
             server.port = listener.extra(anyio.abc.SocketAttribute.local_port)
             async with anyio.create_task_group() as tasks:
-                tasks.start_soon(listener.serve, serve)
+                tasks.start_soon(listen)
                 yield server
                 tasks.cancel_scope.cancel()
 

@@ -708,6 +708,20 @@ async def test_a_server_that_is_gone_is_waited_for_only_so_long() -> None:
     assert can_return(reasons[0])
 
 
+async def test_a_server_that_does_not_listen_any_more_has_ended() -> None:
+    """What it knew of the connection has ended with it, so nothing can be resumed there."""
+    limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, stream_patience_s=5 * LIMIT)
+    async with raw_server() as server, http_client_of(server.url, limits=limits) as client:
+        await client.initialize()
+        stream = await server.stream()
+        await stream.update("s1", "before", "41")
+        await client.wait_for_text("before")
+        await server.stop_listening()
+        await stream.cut()
+        await client.connection.wait_closed()
+        assert can_return(client.transport.closed_error())
+
+
 @pytest.mark.parametrize("kind", ["text/html", "application/json"])
 async def test_a_stream_of_another_type_is_explained(kind: str) -> None:
     async def handle(server: RawServer, exchange: Exchange) -> None:
