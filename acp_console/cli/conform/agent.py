@@ -114,6 +114,7 @@ def command(
         jobs=jobs,
         prompts={**defaults, **_prompts(prompts)},
         auth_method=None if auth is None else auth.method,
+        transport=chosen.transport,
     )
 
     async def judge() -> int:

@@ -133,6 +133,8 @@ class Options:
     auth_method: str | None = None
     auth_meta: Mapping[str, Json] = field(default_factory=dict[str, Json], repr=False)
     """The `_meta` of a login by that method, with which a dialect sends a secret of the user."""
+    transport: str = "stdio"
+    """What carries its messages, as recordings name it."""
     max_messages: int = MAX_MESSAGES
     max_bytes: int = MAX_BYTES
 
