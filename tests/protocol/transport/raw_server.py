@@ -207,7 +207,6 @@ async def raw_server(
 
     with anyio.fail_after(LIMIT):
         async with await anyio.create_tcp_listener(local_host="127.0.0.1") as listener:
-
             scope, has_stopped = anyio.CancelScope(), anyio.Event()
 
             async def listen() -> None:
