@@ -31,7 +31,7 @@ from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.transport.server_options import ServerOptions
 from acp_protocol.transport.stdio import open_stdio
 
-_ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing", "dialect"} - {"listen", "token_env"})
+_ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing"} - {"listen", "token_env"})
 
 
 @click.command(
@@ -55,8 +55,8 @@ _ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing", "dialect"} - {"lis
 @click.option(
     "--dialect",
     type=click.Choice(SPOKEN),
-    help="Dialect of the agent of --listen; openoxide has an HTTP of its own, and "
-    "Content-Length headers.",
+    help="Dialect of both sides, which is not translated; openoxide has an HTTP of its own, and "
+    "Content-Length headers on stdio.",
 )
 @click.pass_context
 def command(
@@ -89,7 +89,7 @@ def command(
     if words is not None:
         raise UsageError("with --url there is no command to start; leave out what follows --")
     refuse_unused(context, _ONLY_WITH_LISTEN, "without --listen")
-    return _reach(remote.open())
+    return _reach(replace(remote.open(), dialect=dialect))
 
 
 _FRAMINGS: Final[dict[str, Framing]] = {each: each for each in get_args(Framing)}

@@ -57,6 +57,15 @@ def test_a_turn_with_a_file_of_the_client(
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
+def test_a_client_on_stdio_speaks_it_through_a_bridge(scheme: str, call: Call) -> None:
+    with serving(*SERVERS["serve"], env=TOKENS) as server:
+        bridge = [*WARM, "-m", "acp_console", "bridge", *reached(server, scheme)]
+        done = call("exec", "--dialect", "openoxide", "hello", "--", *bridge)
+    assert done.code == exit_codes.DONE
+    assert "demo agent" in done.out
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
 def test_a_session_is_resumed(
     scheme: str, call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
