@@ -16,7 +16,7 @@ from acp_console.cli.playing import timeout_option, trust_option
 from acp_console.cli.test.runs import TestRuns, run_options
 from acp_inspector.compare.steps import Level
 from acp_inspector.replay.trust import project_trust
-from acp_inspector.testing.clients import AGENT_MARK, CLIENT_TIMEOUT, play_client
+from acp_inspector.testing.clients import AGENT_MARK, CLIENT_TIMEOUT, URL_MARK, play_client
 from acp_protocol.host.agent_command import resolved_command
 
 _AGENT = "the agent is the recorded one; acp-console test agent plays against another"
@@ -47,11 +47,13 @@ def command(
     """Run a client with each recording in the place of its agent.
 
     The client's command comes after --. {agent} in it becomes the command of the recorded agent,
-    acp-console mock. The client passes if it sends what is recorded and exits with 0.
+    acp-console mock; or {url} its URL over HTTP, which needs the token that {token} becomes and
+    that is in ACP_CONSOLE_TOKEN. The client passes if it sends what is recorded and exits with 0.
 
     \b
     acp-console test client hello.acp.ndjson -- my-client --agent {agent}
     acp-console test client recordings -- acp-console exec hello -- {agent}
+    acp-console test client hello.acp.ndjson -- my-client --url {url} --token {token}
     """  # noqa: D301 - the mark by which click keeps lines apart
     play_one = partial(
         play_client,
@@ -73,9 +75,10 @@ def _client(words: Sequence[str] | None) -> Sequence[str]:
         raise UsageError(
             "missing the client's command after --", f"e.g. -- my-client --agent {AGENT_MARK}"
         )
-    if not any(AGENT_MARK in word for word in words):
+    if not any(mark in word for word in words for mark in (AGENT_MARK, URL_MARK)):
         raise UsageError(
             f"there is no {AGENT_MARK} in {shlex.join(words)}",
-            f"put {AGENT_MARK} where the client takes the command of its agent",
+            f"put {AGENT_MARK} where the client takes the command of its agent, or {URL_MARK} "
+            "where it takes a URL",
         )
     return resolved_command(words, Path.cwd())

@@ -1,13 +1,17 @@
 """A client under test, run with an agent that plays a recording or a script.
 
 The agent is a process of its own, behind a proxy that records both sides. An agent of a recording
-writes its verdict into a file, so it does not matter how the client ends it.
+writes its verdict into a file, so it does not matter how the client ends it. A client that takes a
+URL finds the recorded agent there.
 """
 
 from __future__ import annotations
 
 import os
+import re
+import secrets
 import shlex
+import signal
 import sys
 import tempfile
 import time
@@ -42,6 +46,12 @@ from acp_protocol.jsonrpc import parse
 
 AGENT_MARK: Final = "{agent}"
 """What becomes the command of the agent in that of a client."""
+URL_MARK: Final = "{url}"
+"""What becomes the URL of the recorded agent."""
+TOKEN_MARK: Final = "{token}"  # noqa: S105 - stands for one
+"""What becomes the token that the server at the URL wants."""
+TOKEN_VARIABLE: Final = "ACP_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
+"""The variable of the client that has the token, too."""
 CLIENT_TIMEOUT: Final = 60.0
 """Seconds that a client may run."""
 OUTPUT_LIMIT: Final = 1 << 20
@@ -79,6 +89,8 @@ class ClientRun:
     """Whether the client sent what is recorded; None without a recording, or without a verdict."""
     hint: str = ""
     """What to do if the client did something else; empty if it is not known."""
+    is_networked: bool = False
+    """Whether the agent was at a URL; then there is no record of the traffic."""
 
     def __repr__(self) -> str:
         return f"ClientRun(exit_code={self.exit_code}, problem={self.problem!r})"
@@ -92,9 +104,11 @@ class ClientRun:
             return "the client did not end in time"
         if self.exit_code:
             return f"the client exited with code {self.exit_code}"
-        if self.traffic is None:
+        if self.is_networked and self.is_as_recorded is None:
+            return "the client has opened no connection"
+        if self.traffic is None and not self.is_networked:
             return "the client has started no agent"
-        if not any(frame.side == "client" for frame in self.traffic.frames):
+        if self.traffic and not any(frame.side == "client" for frame in self.traffic.frames):
             return "the client has sent nothing to its agent"
         # Many clients end their agent by a signal.
         code = self.agent_exit_code or 0
@@ -195,6 +209,70 @@ async def run_client(
         return replace(run, is_as_recorded=get(parse(verdict.read_bytes()), "passed") is True)
 
 
+async def run_networked_client(
+    command: Sequence[str],
+    agent: Sequence[str],
+    cwd: Path,
+    *,
+    timeout: float = CLIENT_TIMEOUT,
+) -> ClientRun:
+    """Run a client of a recorded agent that is at a URL to its end, and return how it ended.
+
+    Args:
+        command: the client's; `{url}` and `{token}` in it are replaced.
+        agent: the command that plays a recording.
+        cwd: the directory that the client is started in.
+        timeout: seconds that it may run.
+
+    Raises:
+        AgentStartError: the client could not be started.
+    """
+    token, errors, has_begun = secrets.token_urlsafe(), bytearray(), anyio.Event()
+
+    def on_stderr(chunk: bytes) -> None:
+        keep_output(errors, chunk)
+        if _SERVES.search(errors):
+            has_begun.set()
+
+    with tempfile.TemporaryDirectory(prefix="acp-client-") as name:
+        verdict = Path(name) / "verdict.json"
+        served = [*agent, "--listen", "127.0.0.1:0", "--drain", "1s", "--report", str(verdict)]
+        variables = {TOKEN_VARIABLE: token}
+        async with spawn(
+            served, cwd=cwd, env={**os.environ, **variables}, on_stderr=on_stderr
+        ) as child:
+            async with BackgroundTasks() as tasks:
+                # It ends early if it refuses the recording.
+                tasks.start_soon(_set_at_end, child, has_begun)
+                await has_begun.wait()
+            found = _SERVES.search(errors)
+            url = "" if found is None else found[1].decode()
+            words = [each.replace(URL_MARK, url).replace(TOKEN_MARK, token) for each in command]
+            ran: tuple[int | None, str, str] = (None, "", "")
+            if found is not None:
+                ran = await _run(words, cwd, variables, "", timeout)
+                with anyio.move_on_after(VERDICT_S):
+                    await child.wait()
+            child.signal_group(signal.SIGTERM)
+            code = await child.stop()
+        said = None if not verdict.exists() else parse(verdict.read_bytes())
+    is_same = None if said is None else get(said, "passed") is True
+    told = errors.decode(errors="replace")
+    if found is None:
+        is_same = False
+    return ClientRun(*ran, None, code, told, is_same, is_networked=True)
+
+
+_SERVES: Final = re.compile(rb"serves ACP at (\S+)\n")
+VERDICT_S: Final = 2.0
+"""Seconds until the recorded agent notices that its client has left."""
+
+
+async def _set_at_end(child: ChildProcess, event: anyio.Event) -> None:
+    await child.wait()
+    event.set()
+
+
 async def play_client(
     path: Path,
     command: Sequence[str],
@@ -215,11 +293,14 @@ async def play_client(
             cwd = Path(name)
             await anyio.to_thread.run_sync(prepare_directory, recording, cwd)
             agent = recorded_agent(path, trust, level=level)
-            run = await run_client(command, agent, cwd, timeout=timeout, has_verdict=True)
+            if any(URL_MARK in word for word in command):
+                run = await run_networked_client(command, agent, cwd, timeout=timeout)
+            else:
+                run = await run_client(command, agent, cwd, timeout=timeout, has_verdict=True)
         if run.problem:
             outcome = PlayOutcome(path, "failed", f"fail: {run.text}")
         else:
-            frames = run.traffic.frames if run.traffic else ()
+            frames = (run.traffic or recording).frames
             count = counted(sum(each.side == "client" for each in frames), "client frame")
             outcome = PlayOutcome(path, "passed", f"pass: {count} as recorded")
     except AcpError as problem:
@@ -232,21 +313,23 @@ async def _run(
 ) -> tuple[int | None, str, str]:
     """Return the exit code of a client and its outputs; the code is None if it took too long."""
     outputs = bytearray(), bytearray()
-
-    def keep(output: bytearray, chunk: bytes) -> None:
-        output += chunk[: OUTPUT_LIMIT - len(output)]
-
     code: int | None = None
     whole = {**os.environ, **env}
-    async with spawn(command, cwd=cwd, env=whole, on_stderr=partial(keep, outputs[1])) as child:
+    async with spawn(
+        command, cwd=cwd, env=whole, on_stderr=partial(keep_output, outputs[1])
+    ) as child:
         with anyio.move_on_after(timeout):
             async with BackgroundTasks() as tasks:
                 tasks.start_soon(_send_all, child, stdin.encode())
                 async for chunk in child.stdout:
-                    keep(outputs[0], chunk)
+                    keep_output(outputs[0], chunk)
             code = await child.wait()
     out, err = (bytes(each).decode(errors="replace") for each in outputs)
     return code, out, err
+
+
+def keep_output(output: bytearray, chunk: bytes) -> None:
+    output += chunk[: OUTPUT_LIMIT - len(output)]
 
 
 async def _send_all(child: ChildProcess, data: bytes) -> None:

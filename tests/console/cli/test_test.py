@@ -363,6 +363,31 @@ def test_a_client_finds_the_files_of_the_recording(
     assert done.code == exit_codes.DONE, done.out
 
 
+AT_URL = [*CLIENT, "--url", "{url}", "--token-env", "ACP_CONSOLE_TOKEN"]
+
+
+def test_a_client_finds_the_recorded_agent_at_a_url(corpus: Path, call: Call) -> None:
+    path = str(corpus / "one.acp.ndjson")
+    done = call("test", "client", path, "--", *AT_URL, "count")
+    assert (done.code, done.out.endswith("\n1 passed\n")) == (exit_codes.DONE, True), done.out
+
+
+def test_a_client_that_does_otherwise_at_a_url_fails(corpus: Path, call: Call) -> None:
+    path = str(corpus / "one.acp.ndjson")
+    done = call("test", "client", path, "--", *AT_URL, "something else")
+    assert done.code == exit_codes.FOUND
+    assert "the client did not do what its agent expects" in done.out
+    assert "+ something else" in done.out
+
+
+def test_the_token_is_a_word_of_the_command_too(corpus: Path, call: Call, tmp_path: Path) -> None:
+    script = tmp_path / "client.sh"
+    script.write_text('test "$1" = "$ACP_CONSOLE_TOKEN"')
+    path = str(corpus / "one.acp.ndjson")
+    done = call("test", "client", path, "--", "sh", str(script), "{token}", "{url}")
+    assert "fail: the client has opened no connection" in done.out
+
+
 @pytest.mark.parametrize(
     ("client", "code", "sentence"),
     [
