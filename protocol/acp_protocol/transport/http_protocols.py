@@ -97,6 +97,13 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         except InvalidState:
             self.transport.abort()
 
+    def shutdown(self) -> None:
+        """End it, also if it is closing already, which the server does not expect."""
+        try:
+            super().shutdown()
+        except InvalidState:
+            self.transport.abort()
+
     def on_task_complete(self, task: asyncio.Task[None]) -> None:
         super().on_task_complete(task)
         if not self.disconnected:

@@ -87,6 +87,25 @@ async def test_a_websocket_over_tls(tls: tuple[TlsFiles, ssl.SSLContext]) -> Non
         assert "-32700" in str(await connection.recv())
 
 
+async def test_a_websocket_that_is_just_closing_does_not_fail_the_end(
+    tls: tuple[TlsFiles, ssl.SSLContext],
+) -> None:
+    files, context = tls
+    async with serving(tls=files) as server:
+        connection = await connect(
+            server.socket_url, additional_headers=BEARER, proxy=None, ssl=context
+        )
+        # A client that says farewell, and reads nothing of what comes back: TLS waits for it.
+        connection.transport.pause_reading()
+        connection.protocol.send_close()
+        connection.send_data()
+        await anyio.wait_all_tasks_blocked()
+        server.stop.set()
+        await anyio.wait_all_tasks_blocked()
+        connection.transport.abort()
+        await connection.wait_closed()
+
+
 @pytest.mark.parametrize("is_secure", [False, True])
 async def test_the_limits_of_requests_do_not_end_a_websocket(
     tls: tuple[TlsFiles, ssl.SSLContext], is_secure: bool
