@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from typing import Final, TypeAlias
 
 from acp_inspector.redaction.detector import SecretDetector, SecretMatch
 from acp_inspector.redaction.patterns import RULES, is_ambiguous_name, is_secret_name
-from acp_inspector.redaction.placeholders import PlaceholderMap, redact_text
+from acp_inspector.redaction.placeholders import PlaceholderMap, TooManySecretsError, redact_text
 from acp_protocol.jsonrpc import Json
 
 Headers: TypeAlias = Sequence[tuple[bytes, bytes]]
@@ -25,6 +26,10 @@ HOP_BY_HOP: Final = frozenset(
     }
 )
 """Headers that concern one connection, see RFC 9110, section 7.6.1."""
+MAX_SECRETS: Final = 10_000
+"""Distinct secrets that have a placeholder each."""
+ONE_OF_MANY: Final = "«secret:0»"
+"""The placeholder of all others."""
 _SECRET_HEADERS: Final = frozenset({"authorization", "proxy-authorization"})
 _PUBLIC_PROTOCOLS: Final = re.compile(r"acp(?:[./-]?v?\d{1,2})?|json(?:rpc)?", re.IGNORECASE)
 """Subprotocols that are no secrets; tokens travel as others."""
@@ -59,19 +64,19 @@ class HeaderRedactor:
 
     def __init__(self, first: int = 1) -> None:
         """Begin; `first` is the number of the first placeholder."""
-        self._placeholders = PlaceholderMap(first=first)
+        self._placeholders = PlaceholderMap(first=first, limit=MAX_SECRETS)
         self._detector = SecretDetector(RULES, {})
 
     def target(self, target: bytes) -> str:
         """Return path and query without secrets."""
-        return self._text(_QUERY.sub(self._without_parameter, target.decode("latin-1")))
+        return _guarded(self._plain, target.decode("latin-1"))
 
     def headers(self, headers: Headers) -> dict[str, Json]:
         """Return headers with lower-case names; repeated ones are joined, one a line."""
         found: dict[str, Json] = {}
         for raw_name, raw_value in headers:
             name = raw_name.decode("latin-1").lower()
-            value = self._value(name, raw_value.decode("latin-1"))
+            value = _guarded(partial(self._value, name), raw_value.decode("latin-1"))
             found[name] = f"{found[name]}\n{value}" if name in found else value
         return found
 
@@ -89,7 +94,10 @@ class HeaderRedactor:
             return ", ".join(self._protocol(each.strip()) for each in value.split(","))
         if is_secret_name(name) or is_ambiguous_name(name):
             return self._secret(value)
-        return self._text(_QUERY.sub(self._without_parameter, value))
+        return self._plain(value)
+
+    def _plain(self, text: str) -> str:
+        return self._text(_QUERY.sub(self._without_parameter, text))
 
     def _cookie(self, pair: str) -> str:
         """Return a cookie without its value; one may have no name."""
@@ -107,9 +115,23 @@ class HeaderRedactor:
         return f"{mark}{name}={self._secret(value) if is_named else value}"
 
     def _text(self, text: str) -> str:
-        return redact_text(text, self._detector, self._placeholders)[0]
+        try:
+            return redact_text(text, self._detector, self._placeholders)[0]
+        except TooManySecretsError:
+            return ONE_OF_MANY
 
     def _secret(self, value: str) -> str:
         if not value:
             return value
-        return self._placeholders.placeholder(SecretMatch(0, len(value), value, _FOUND_BY))
+        try:
+            return self._placeholders.placeholder(SecretMatch(0, len(value), value, _FOUND_BY))
+        except TooManySecretsError:
+            return ONE_OF_MANY
+
+
+def _guarded(redact: Callable[[str], str], text: str) -> str:
+    """Return a text without secrets; nothing of it if that fails."""
+    try:
+        return redact(text)
+    except Exception:  # noqa: BLE001 - what is shown of the traffic must not stop it
+        return ONE_OF_MANY

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from acp_inspector.http_proxy.headers import HeaderRedactor, forwarded
+from acp_inspector.http_proxy.headers import MAX_SECRETS, ONE_OF_MANY, HeaderRedactor, forwarded
 
 SECRET = "hunter2-hunter2"
 
@@ -63,3 +63,12 @@ def test_the_same_secret_has_the_same_placeholder_everywhere() -> None:
 def test_repeated_headers_are_joined_one_a_line() -> None:
     found = HeaderRedactor().headers([(b"Link", b"<a>"), (b"Link", b"<b>")])
     assert found == {"link": "<a>\n<b>"}
+
+
+def test_of_too_many_secrets_the_last_ones_share_a_placeholder() -> None:
+    redactor = HeaderRedactor()
+    for number in range(MAX_SECRETS):
+        redactor.headers([(b"x-api-key", b"secret-%d" % number)])
+    found = redactor.headers([(b"x-api-key", b"one-more"), (b"referer", b"/?token=another")])
+    assert found == {"x-api-key": ONE_OF_MANY, "referer": f"/?token={ONE_OF_MANY}"}
+    assert redactor.headers([(b"x-api-key", b"secret-1")]) == {"x-api-key": "«secret:2»"}
