@@ -25,6 +25,8 @@ PROGRAM: Final = "acp-console"
 COMPLETION: Final = "_ACP_CONSOLE_COMPLETE"
 """The variable that a shell sets to ask for completions."""
 
+SECRETIVE: Final = ("httpx", "httpcore", "hpack", "websockets")
+"""Libraries whose details in a log have the headers of requests, and so secrets."""
 GROUPS: Final = {
     "Chat": {
         "chat": "Chat with an agent in the terminal.",
@@ -177,6 +179,8 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     """Run the command that `words` name, or the console; return the exit code."""
     level = logging.DEBUG if is_debug else logging.WARNING
     logging.basicConfig(level=level, handlers=None if is_debug else [Sentences()])
+    for name in SECRETIVE:
+        logging.getLogger(name).setLevel(logging.WARNING)
     open_closed_streams()
     # A character that the terminal cannot encode must not end the command.
     cast("io.TextIOWrapper", sys.stdout).reconfigure(errors="backslashreplace")

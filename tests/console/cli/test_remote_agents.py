@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -95,6 +96,18 @@ def test_a_turn_in_a_dialect_over_a_websocket(call: Call, oxide: Serving, tmp_pa
     assert done.code == 0
     assert "Buy milk." in done.out
     assert "warning" not in done.err
+
+
+@pytest.mark.parametrize("transport", ["http", "websocket"])
+def test_a_log_has_no_token(far: Serving, transport: str) -> None:
+    """Libraries of HTTP and WebSocket log all headers."""
+    url = f"{urls(far)[transport]}?key=s3cret-in-url"
+    words = ("--debug", "exec", "--url", url, "--token-env", "FAR_TOKEN", "hi")
+    command = [*WARM, "-m", "acp_console", *words]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    assert (done.returncode, done.stdout) == (0, "hello from afar\n")
+    assert TOKEN not in done.stderr
+    assert "s3cret-in-url" not in done.stderr
 
 
 def test_a_header_may_name_the_token(call: Call, far: Serving) -> None:
