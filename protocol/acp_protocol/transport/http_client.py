@@ -378,7 +378,8 @@ class HttpTransport:
             if _has_message(answer.body):
                 await self._hand_on(in_one_line(answer.body), None)
         elif answer.status == HTTPStatus.NOT_FOUND and not self._knows_no_session(answer):
-            self._finish(_gone("the server does not know the connection any more"))
+            said = answer.refusal.said
+            self._finish(_gone("the server does not know the connection any more", said))
         else:
             response = response_in(answer.body)
             if response is not None:
@@ -588,7 +589,7 @@ class HttpTransport:
         stream.tried.set()
         is_unknown = refusal.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
         if stream.session is None and is_unknown:
-            raise _gone("the server has ended the connection")
+            raise _gone("the server has ended the connection", refusal.said)
         may_change = refusal.status in {*LATER, HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}
         if may_change and not is_late:
             return False
@@ -805,8 +806,8 @@ def _closed_by(refusal: Refusal) -> RemoteClosedError:
     return RemoteClosedError(refusal.reason, hint=refusal.hint, can_return=refusal.is_passing)
 
 
-def _gone(reason: str) -> RemoteClosedError:
-    return RemoteClosedError(reason, can_return=True)
+def _gone(reason: str, said: str = "") -> RemoteClosedError:
+    return RemoteClosedError(f"{reason}: {said}" if said else reason, can_return=True)
 
 
 @asynccontextmanager

@@ -231,6 +231,8 @@ class Refusal:
     hint: str = ""
     is_passing: bool = False
     """Whether it may be otherwise in a moment."""
+    said: str = ""
+    """What the server says about it, in one line."""
 
     def error_frame(self, id_: RequestId) -> bytes:
         """Return an error response in place of the one that will not come."""
@@ -277,7 +279,8 @@ def refusal_of(status: int, body: bytes = b"", media_type: str = "") -> Refusal:
     if said.rstrip(".").lower() == phrase.partition(" ")[2].lower():
         said = ""
     more = f": {said}" if said else ""
-    return Refusal(status, f"{words} ({phrase}){more}", hint, status in _PASSING_STATUSES)
+    is_passing = status in _PASSING_STATUSES
+    return Refusal(status, f"{words} ({phrase}){more}", hint, is_passing, said)
 
 
 def _said(body: bytes, media_type: str) -> str:

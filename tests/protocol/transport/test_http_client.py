@@ -674,7 +674,7 @@ async def test_a_body_without_a_visible_end_may_be_cut() -> None:
 async def test_a_connection_that_the_server_has_ended_is_over(status: int) -> None:
     async def handle(server: RawServer, exchange: Exchange) -> None:
         if exchange.name == "GET" and len(server.requests("GET")) > 1:
-            await exchange.reply(status)
+            await exchange.reply(status, b"" if status == 204 else b"you were idle", "text/plain")
         else:
             await usual(server, exchange)
 
@@ -682,7 +682,9 @@ async def test_a_connection_that_the_server_has_ended_is_over(status: int) -> No
         await client.initialize()
         await (await server.stream()).end()
         await client.connection.wait_closed()
-        assert "the server has ended the connection" in str(client.transport.closed_error())
+        reason = str(client.transport.closed_error())
+        assert reason.startswith("the server has ended the connection")
+        assert ("you were idle" in reason) == (status != 204)
         with pytest.raises(ConnectionClosedError, match="has ended the connection"):
             await client.request("session/new")
 
