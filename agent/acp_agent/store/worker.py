@@ -41,5 +41,9 @@ class Worker:
         return future.result()
 
     def close(self) -> None:
-        """Return when everything is done."""
+        """Return when everything is done, or the server does not answer."""
+        try:
+            self._executor.submit(bool).result(self._max_statement_s)
+        except TimeoutError:
+            self._interrupt(0.0)
         self._executor.shutdown()

@@ -170,6 +170,17 @@ async def test_a_server_that_does_not_answer_does_not_stop_the_event_loop(
     store.close()
 
 
+async def test_a_store_closes_although_its_server_does_not_answer(
+    postgres: PostgresServer, relay: Relay
+) -> None:
+    store = SessionStore(postgres.url(postgres.new_schema(), relay.folder), max_statement_s=0.3)
+    log = SessionLog(store, store.create("a", "/", [], {}))
+    relay.is_silent = True
+    log.append(events.plan([1]))
+    store.close()
+    assert relay.answered.is_set()
+
+
 async def test_a_request_waits_for_the_restart_of_the_server(
     postgres: PostgresServer, url: DatabaseUrl
 ) -> None:
