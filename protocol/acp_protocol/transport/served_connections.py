@@ -152,6 +152,11 @@ class OpenConnection:
         is_known = isinstance(problem, AgentExitedError)
         self.end("agent", problem.summary if is_known else "the agent ended")
 
+    def fail(self, problem: AcpError) -> None:
+        """End the connection because of an error of the agent, and log that."""
+        logger.warning("the agent of connection %s… failed: %s", self.id[:6], problem)
+        self.end("error", str(problem))
+
     async def send(self, frame: bytes) -> None:
         """Send a frame to the agent, once that has started.
 
@@ -337,8 +342,7 @@ class Connections:
                         await anyio.sleep_forever()
                     await self._route(connection, connection.agent)
         except AcpError as problem:
-            logger.warning("the agent of connection %s… failed: %s", connection.id[:6], problem)
-            connection.end("error", str(problem))
+            connection.fail(problem)
         except Exception:
             # One connection must not end the others.
             logger.exception("connection %s… failed", connection.id[:6])

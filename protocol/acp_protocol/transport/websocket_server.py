@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AgentExitedError, ConnectionClosedError
+from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -217,6 +217,8 @@ class _ServedSocket:
                 connection.notify()
         except (ConnectionClosedError, AgentExitedError) as problem:
             connection.end_with_agent(problem)
+        except AcpError as problem:
+            connection.fail(problem)
 
     async def _send(self, frame: bytes) -> None:
         """Send a message to the client; end the connection if the client reads nothing."""
@@ -225,7 +227,7 @@ class _ServedSocket:
             with anyio.move_on_after(self._connections.limits.stall_s) as limit:
                 async with self._sending:
                     await self._socket.send_text(text)
-        except WebSocketDisconnect:
+        except (WebSocketDisconnect, WebSocketDisconnected):
             self._leave()
             return
         if limit.cancelled_caught:

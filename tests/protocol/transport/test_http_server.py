@@ -3,25 +3,29 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import anyio
+import anyio.lowlevel
 import httpx
 import pytest
+from starlette.websockets import WebSocket
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
-from acp_protocol.errors import AgentStartError, ConnectionClosedError
+from acp_protocol.errors import AgentStartError, ConnectionClosedError, FrameTooLongError
 from acp_protocol.jsonrpc import Json, encode_notification, encode_request, encode_result, parse
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http import Limits
 from acp_protocol.transport.http_protocols import SocketLimits
-from acp_protocol.transport.served_connections import ServerLimits
+from acp_protocol.transport.served_connections import Connections, ServerLimits
+from acp_protocol.transport.websocket_server import serve_socket
 from tests.protocol.transport.served_agent import (
     BEARER,
+    LIMIT,
     TOKEN,
     HttpPeer,
     Serving,
@@ -474,6 +478,87 @@ async def test_a_websocket_of_an_agent_that_ends_is_closed() -> None:
         assert "result" in await call(socket, "initialize", {})
         await socket.send(encode_request(1, "x").decode())
         assert await close_code(socket) in {1000, 1005}
+
+
+async def test_a_message_of_the_agent_beyond_the_limit_closes_a_websocket_with_the_reason(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    class Boastful(Transport):
+        def __init__(self, inner: Transport) -> None:
+            self.inner = inner
+            self.is_over = False
+
+        async def send(self, line: bytes) -> None:
+            self.is_over = b"initialize" not in line
+            await self.inner.send(line)
+
+        async def receive(self) -> bytes:
+            frame = await self.inner.receive()
+            if self.is_over:
+                raise FrameTooLongError(1000)
+            return frame
+
+        async def aclose(self) -> None:
+            await self.inner.aclose()
+
+    @asynccontextmanager
+    async def boastful() -> AsyncGenerator[Transport]:
+        async with small_agent() as inner:
+            yield Boastful(inner)
+
+    async with serving(boastful) as server, socket_of(server) as socket:
+        await call(socket, "initialize", {})
+        await socket.send(encode_request(1, "session/list").decode())
+        assert await close_code(socket) == 1011
+        assert socket.close_reason == "a frame is longer than the limit of 1000 bytes"
+    assert "a request failed" not in caplog.text
+
+
+class Flood(Transport):
+    """Says more and more once it was spoken to, and never waits."""
+
+    def __init__(self) -> None:
+        self.begun = anyio.Event()
+
+    async def send(self, line: bytes) -> None:
+        self.begun.set()
+
+    async def receive(self) -> bytes:
+        if not self.begun.is_set():
+            await self.begun.wait()
+        return encode_notification("x")
+
+    async def aclose(self) -> None:
+        pass
+
+
+@asynccontextmanager
+async def flood() -> AsyncGenerator[Transport]:
+    yield Flood()
+
+
+async def test_a_client_that_vanishes_from_a_websocket_amid_a_flood_is_no_failure() -> None:
+    sent: list[str] = []
+
+    async def receive() -> MutableMapping[str, Any]:
+        if not sent:
+            return {"type": "websocket.connect"}
+        if len(sent) > 1:
+            await anyio.sleep_forever()
+        await anyio.lowlevel.checkpoint()
+        return {"type": "websocket.receive", "text": encode_request(0, "initialize").decode()}
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        sent.append(message["type"])
+        if sent.count("websocket.send") == 2:
+            raise OSError
+
+    connections = Connections(flood)
+    scope: dict[str, Any] = {"type": "websocket", "subprotocols": [], "headers": []}
+    with anyio.fail_after(LIMIT):
+        async with connections.running():
+            await serve_socket(connections, WebSocket(scope, receive, send))
+    assert sent == ["websocket.accept", "websocket.send", "websocket.send"]
 
 
 async def test_a_websocket_whose_client_does_not_read_is_closed(
