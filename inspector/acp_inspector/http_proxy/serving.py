@@ -8,8 +8,9 @@ from typing import Final
 
 import anyio
 
-from acp_inspector.http_proxy.application import MAX_BODY_BYTES, HttpProxy
+from acp_inspector.http_proxy.application import HttpProxy
 from acp_inspector.http_proxy.connections import Connections
+from acp_inspector.http_proxy.context import MAX_BODY_BYTES, ProxyContext
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_inspector.proxy.session import ProxyOptions, ProxySession, Remote, open_session, warn
 from acp_protocol.transport.http_protocols import SocketLimits
@@ -62,7 +63,7 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             connections = Connections(first, open_, agent.shown_url, tasks, warn)
             names = listener.hosts_with(hosts)
-            app = HttpProxy(upstream, connections, names, max_body=max_body, warn=warn)
+            app = HttpProxy(ProxyContext(upstream, connections, names, max_body), warn)
             stop = anyio.Event()
 
             async def run() -> None:

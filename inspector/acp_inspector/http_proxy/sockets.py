@@ -4,20 +4,19 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import anyio
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
 from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, Connection, body_members
+from acp_inspector.http_proxy.context import ProxyContext
 from acp_inspector.http_proxy.headers import Headers, forwarded
+from acp_inspector.http_proxy.requests import Incoming, Receive, Scope, Send
 from acp_inspector.intercept.message import InterceptedFrame
 from acp_protocol.framing import Side
 from acp_protocol.jsonrpc import Json
-
-if TYPE_CHECKING:
-    from acp_inspector.http_proxy.application import HttpProxy, Incoming, Receive, Scope, Send
 
 LOST: Final = 1006
 """The code of a socket that was lost without a close frame."""
@@ -60,9 +59,9 @@ class SocketExchange:
     """A request for a WebSocket, and what is said on it."""
 
     def __init__(
-        self, proxy: HttpProxy, incoming: Incoming, scope: Scope, receive: Receive, send: Send
+        self, context: ProxyContext, incoming: Incoming, scope: Scope, receive: Receive, send: Send
     ) -> None:
-        self._proxy = proxy
+        self._context = context
         self._incoming = incoming
         self._asked: list[str] = [*scope.get("subprotocols", ())]
         self._receive = receive
@@ -74,11 +73,11 @@ class SocketExchange:
     async def run(self) -> None:
         """Connect to the server, accept the client, and pass messages on until either closes."""
         await self._receive()
-        if (refusal := self._proxy.refusal(self._incoming)) is not None:
+        if (refusal := self._context.refusal(self._incoming)) is not None:
             status, reason = refusal
             await self._refuse(status, [], reason)
             return
-        connections = self._proxy.connections
+        connections = self._context.connections
         connection, _ = await connections.take(self._incoming.headers, opens=True)
         self.number = connection.new_exchange()
         try:
@@ -113,7 +112,7 @@ class SocketExchange:
         if fault is not None:
             await connection.pause(fault.delay)
         try:
-            upstream = await self._proxy.upstream.open_socket(
+            upstream = await self._context.upstream.open_socket(
                 incoming.target, incoming.headers, *self._asked
             )
         except InvalidStatus as problem:
@@ -126,7 +125,7 @@ class SocketExchange:
             self._settle(status, raw)
             await self._refuse(status, forwarded(raw), body)
         except (InvalidHandshake, OSError, TimeoutError) as problem:
-            body = self._proxy.upstream.reason(problem).encode() + b"\n"
+            body = self._context.upstream.reason(problem).encode() + b"\n"
             self._note_response(502, (), body, by="proxy")
             self._settle(502, ())
             await self._refuse(502, [], body)
@@ -136,7 +135,7 @@ class SocketExchange:
             await self._converse(upstream)
 
     def _settle(self, status: int, answer: Headers) -> None:
-        self._proxy.connections.settle(self._connection, (), status, answer)
+        self._context.connections.settle(self._connection, (), status, answer)
 
     def _note_response(self, status: int, raw: Headers, body: bytes = b"", **more: Json) -> None:
         self._connection.event(
@@ -171,7 +170,7 @@ class SocketExchange:
                 tasks.start_soon(self._from_agent, upstream, to_client, tasks.cancel_scope)
         finally:
             connection.sockets = {}
-            self._proxy.connections.end(connection)
+            self._context.connections.end(connection)
             if self._scope.cancel_called:
                 upstream.transport.abort()
             else:

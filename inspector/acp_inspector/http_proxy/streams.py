@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError
+from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, Connection
 from acp_inspector.http_proxy.event_stream import (
     MAX_EVENT_BYTES,
     EventSplitter,
@@ -16,14 +16,27 @@ from acp_inspector.http_proxy.event_stream import (
 from acp_inspector.intercept.message import InterceptedFrame
 from acp_protocol.jsonrpc import Json
 
-if TYPE_CHECKING:
-    from acp_inspector.http_proxy.application import HttpExchange
+
+class StreamedExchange(Protocol):
+    """The exchange whose response is a stream."""
+
+    connection: Connection
+    number: int
+    has_ended: bool
+
+    def abort(self, why: str) -> None:
+        """Break the exchange off."""
+        ...
+
+    async def write(self, data: bytes) -> None:
+        """Write a part of the response."""
+        ...
 
 
 class EventSender(Carrier):
     """The stream of one response, and what sends its frames."""
 
-    def __init__(self, exchange: HttpExchange, max_event: int = MAX_EVENT_BYTES) -> None:
+    def __init__(self, exchange: StreamedExchange, max_event: int = MAX_EVENT_BYTES) -> None:
         super().__init__()
         self._exchange = exchange
         self._connection = exchange.connection

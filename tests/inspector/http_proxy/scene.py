@@ -16,7 +16,7 @@ import anyio
 import httpx
 import uvicorn
 
-from acp_inspector.http_proxy.application import MAX_BODY_BYTES
+from acp_inspector.http_proxy.context import MAX_BODY_BYTES
 from acp_inspector.http_proxy.serving import serve
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.proxy.session import ProxyOptions
