@@ -106,6 +106,34 @@ def test_the_token_of_the_environment_is_not_printed() -> None:
     assert token not in logged
 
 
+def test_programs_of_a_session_get_neither_the_token_nor_the_place_of_the_sessions(
+    cwd: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACP_AGENT_SESSIONS_STORAGE", str(tmp_path / "kept-in-here"))
+    with served(token="a-token-of-its-own") as server:
+        opened = server.post(None, "initialize", {"protocolVersion": 1})
+        id_ = opened.headers["Acp-Connection-Id"]
+        named = server.headers | {"Acp-Connection-Id": id_, "Accept": "text/event-stream"}
+        server.post(id_, "session/new", {"cwd": str(cwd), "mcpServers": []})
+        with httpx.stream("GET", server.url, headers=named, trust_env=False) as stream:
+            session = json.loads(next(_events(stream)).removeprefix("data: "))["result"][
+                "sessionId"
+            ]
+        server.post(id_, "session/set_mode", {"sessionId": session, "modeId": "code"})
+        wanted = [{"type": "text", "text": "run env"}]
+        server.post(id_, "session/prompt", {"sessionId": session, "prompt": wanted})
+        said = ""
+        named["Acp-Session-Id"] = session
+        with httpx.stream("GET", server.url, headers=named, trust_env=False) as stream:
+            for event in _events(stream):
+                said += event
+                if "stopReason" in event:
+                    break
+    assert "PATH=" in said
+    assert "a-token-of-its-own" not in said
+    assert "kept-in-here" not in said
+
+
 @pytest.mark.parametrize(
     ("options", "problem"),
     [

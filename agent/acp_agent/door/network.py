@@ -6,7 +6,7 @@ import argparse
 import logging
 import os
 import sys
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from typing import Final
@@ -18,7 +18,7 @@ from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
 from acp_agent.door.serving import CLIENT_DIALECTS, in_dialect, running_agent
 from acp_agent.services import AgentServices, build_services
-from acp_agent.settings.keys import HttpSettings
+from acp_agent.settings.keys import STORAGE_VARIABLE, HttpSettings, Settings
 from acp_agent.settings.providers import SettingsError
 from acp_agent.store.errors import StoreError
 from acp_protocol.concurrency import BackgroundTasks
@@ -53,8 +53,9 @@ def run_server(options: argparse.Namespace) -> int:
         server = replace(server_options(settings.http), dialect=settings.protocol.dialect)
         with open_listener(server) as listener:
             where = str(settings.sessions.storage or where)
-            services = build_services(settings, os.environ, stream_delay_s=options.pace)
-            anyio.run(_serve, services, server, listener)
+            environment = _taken_environment(settings)
+            services = build_services(settings, environment, stream_delay_s=options.pace)
+            anyio.run(_serve, services, server, listener, environment)
             services.store.close()
     except StoreError as error:
         return _refuse(f"sessions in {where}: {error}")
@@ -70,7 +71,23 @@ def _refuse(text: str) -> int:
     return EXIT_UNUSABLE
 
 
-async def _serve(services: AgentServices, options: ServerOptions, listener: Listener) -> None:
+def _taken_environment(settings: Settings) -> dict[str, str]:
+    """Return the environment, and leave in it what the programs of sessions may have.
+
+    They are for one client, and must neither use the server as any other, nor read its sessions.
+    """
+    environment = dict(os.environ)
+    for name in (settings.http.token_env, STORAGE_VARIABLE):
+        os.environ.pop(name, None)
+    return environment
+
+
+async def _serve(
+    services: AgentServices,
+    options: ServerOptions,
+    listener: Listener,
+    environment: Mapping[str, str],
+) -> None:
     agents = AgentPool(services)
     async with BackgroundTasks() as tasks:
         tasks.start_soon(services.store.share, agents.give_up)
@@ -78,7 +95,7 @@ async def _serve(services: AgentServices, options: ServerOptions, listener: List
             options,
             listener,
             agents.open,
-            os.environ,
+            environment,
             program="acp-agent",
             drain=agents.wait_settled,
             attach=agents.attach,

@@ -50,6 +50,8 @@ from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.mcp_servers import ServerId, ServerTable
 
 TOKEN_VARIABLE: Final = "ACP_AGENT_ADMIN_TOKEN"  # noqa: S105 - the name of a variable
+STORAGE_VARIABLE: Final = "ACP_AGENT_SESSIONS_STORAGE"
+"""May hold the URL of a database with its password."""
 HTTP_TOKEN_VARIABLE: Final = "ACP_AGENT_HTTP_TOKEN"  # noqa: S105 - the name of a variable
 PolicyId = Literal["allow_read", "ask_always", "allow_all"]
 AuthMode = Literal["keys", "stub", "required"]
