@@ -260,7 +260,7 @@ class RunningAgent:
         self._has_logged_in = False
         self._connected_at = anyio.current_time()
         if self._gives_up_at is None:
-            self._gives_up_at = self._connected_at + self._reconnecting.patience_s
+            self._gives_up_at = self._connected_at + self._reconnecting.give_up_s
         self.link, self.title = link, link.title
         if link.spec != self.spec:
             self.spec = link.spec
@@ -448,7 +448,7 @@ class RunningAgent:
             return None
         if self._connected_at is not None and now - self._connected_at > limits.max_retry_s:
             # It held for a while; this is another break.
-            self._delays, self._gives_up_at = retry_delays(limits), now + limits.patience_s
+            self._delays, self._gives_up_at = retry_delays(limits), now + limits.give_up_s
         delay = next(self._delays)
         return delay if error.can_return and now + delay < self._gives_up_at else None
 

@@ -367,7 +367,7 @@ class Decoder:
             self._recorded = None
         if name != (self.dialect or self._name):
             self._dialect = self._open(name)
-            self._tell_earlier()
+            self._report_earlier()
         self._name = name
         self._is_settled = self._dialect is None
 
@@ -395,7 +395,7 @@ class Decoder:
                 self._settle(frame)
                 return decoded
             self._dialect = self._open(name)
-            self._tell_earlier()
+            self._report_earlier()
         assert self._dialect is not None
         if self._rereads:
             self._before[frame.side] = self._dialect.copy(), decoded
@@ -420,7 +420,7 @@ class Decoder:
                 decoded.set_request(part, same.request, same.request_frame)
         return decoded
 
-    def _tell_earlier(self) -> None:
+    def _report_earlier(self) -> None:
         """Tell the dialect, now that it is known, of the frames before.
 
         Responses name no method: the dialect has to know the requests before them.

@@ -124,8 +124,8 @@ def error_for(problem: psycopg.Error) -> StoreError:
     """Return what `problem` means to the user, without the text of the library."""
     state = problem.sqlstate
     if state is None:
-        said = str(problem)
-        state = next((state for words, state in _REFUSALS.items() if words in said), "08")
+        text = str(problem)
+        state = next((state for words, state in _REFUSALS.items() if words in text), "08")
     known = _MESSAGES.get(state) or _MESSAGES.get(state[:2])
     if known is None:
         return StoreError(f"the database reports the error {state}")
@@ -250,7 +250,7 @@ class PostgresDriver:
                     self._disconnect()
                 if not isinstance(original, psycopg.Error):
                     raise StoreError(DAMAGED) from problem
-                # Its text repeats statements and parameters, which are nobody else's business.
+                # Its text repeats statements and parameters, which are private.
                 logger.debug("the database reports %s", type(original).__name__)
                 raise error_for(original) from None
 

@@ -1,7 +1,7 @@
 """The tables of a store, and how those of earlier formats become these.
 
 The statements are those of SQLite and of PostgreSQL alike; `$identity`, `$integer` and their like
-stand for the types that differ.
+are replaced by the types that differ.
 """
 
 from __future__ import annotations

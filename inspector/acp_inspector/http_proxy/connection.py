@@ -104,7 +104,7 @@ class Handover(Carrier):
         return await self._decided
 
     def close(self) -> None:
-        """Let the next frame go on: this one is written, or nobody waits for it any more."""
+        """Let the next frame go on: this one is written, or no reader waits for it any more."""
         self._sent.set()
         self._decided.cancel()
 
@@ -153,7 +153,7 @@ class Connection:
         """Held while a frame gets its number and its place in the channel."""
         self._channels: dict[Side, Channel] = {}
         self._carriers: dict[int, tuple[Carrier, bytes]] = {}
-        self._asked: OrderedDict[int, tuple[Carrier | None, str | None]] = OrderedDict()
+        self._client_requests: OrderedDict[int, tuple[Carrier | None, str | None]] = OrderedDict()
         """Of requests of the client: who waits for the response in its body, and the session."""
         self._waiting: deque[InterceptedFrame] = deque(maxlen=MAX_WAITING)
         """Injected frames for which no stream is open."""
@@ -339,7 +339,9 @@ class Connection:
             return self.sockets.get(side)
         if side == "client":
             return self.poster
-        waiting, session = self._asked.get(frame.answers or 0, (None, session_of(frame.raw)))
+        waiting, session = self._client_requests.get(
+            frame.answers or 0, (None, session_of(frame.raw))
+        )
         if waiting is not None:
             return waiting
         streams = self.streams
@@ -352,9 +354,9 @@ class Connection:
             return
         opens = message.method == "initialize"
         waiting = carrier.answer if opens and isinstance(carrier, Posting) else None
-        self._asked[frame.seq] = waiting, session_of(frame.data)
-        if len(self._asked) > MAX_WAITING:
-            self._asked.popitem(last=False)
+        self._client_requests[frame.seq] = waiting, session_of(frame.data)
+        if len(self._client_requests) > MAX_WAITING:
+            self._client_requests.popitem(last=False)
 
     def _drop(self, frame: InterceptedFrame) -> None:
         carrier, _ = self._carriers.pop(frame.frame.seq, (None, b""))

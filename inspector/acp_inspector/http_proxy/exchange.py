@@ -405,9 +405,14 @@ class HttpExchange:
 
     async def _refuse(self, status: int, text: str, why: str, extra: Headers = ()) -> None:
         body = text.encode() + b"\n" if text else b""
-        told: dict[str, Json] = {"why": why} if why else {}
+        members: dict[str, Json] = {"why": why} if why else {}
         self.connection.event(
-            "http_response", id=self.number, status=status, by=PROXY, **told, **body_members(body)
+            "http_response",
+            id=self.number,
+            status=status,
+            by=PROXY,
+            **members,
+            **body_members(body),
         )
         if not self.has_begun:
             self.has_begun = True

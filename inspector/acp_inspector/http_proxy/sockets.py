@@ -63,7 +63,7 @@ class SocketExchange:
     ) -> None:
         self._context = context
         self._incoming = incoming
-        self._asked: list[str] = [*scope.get("subprotocols", ())]
+        self._offered: list[str] = [*scope.get("subprotocols", ())]
         self._receive = receive
         self._send = send
         self._scope = anyio.CancelScope()
@@ -113,7 +113,7 @@ class SocketExchange:
             await connection.pause(fault.delay)
         try:
             upstream = await self._context.upstream.open_socket(
-                incoming.target, incoming.headers, *self._asked
+                incoming.target, incoming.headers, *self._offered
             )
         except InvalidStatus as problem:
             response = problem.response
@@ -263,8 +263,11 @@ class SocketExchange:
         scope.cancel()
 
     async def _pass(self, side: Side, kind: str, raw: bytes, sender: SocketSender) -> None:
-        told: dict[str, Json] = {"id": self.number, "kind": "binary" if kind == "bytes" else "text"}
-        frame = await self._connection.admit(side, "ws_message", told, raw, sender)
+        members: dict[str, Json] = {
+            "id": self.number,
+            "kind": "binary" if kind == "bytes" else "text",
+        }
+        frame = await self._connection.admit(side, "ws_message", members, raw, sender)
         if frame is not None:
             try:
                 await sender.send(frame, raw)
@@ -274,8 +277,8 @@ class SocketExchange:
     def _note_close(self, code: int, side: Side | None, reason: str = "") -> None:
         if not self.has_ended:
             self.has_ended = True
-            told: dict[str, Json] = {"from": side, "reason": reason}
-            known = {key: value for key, value in told.items() if value}
+            members: dict[str, Json] = {"from": side, "reason": reason}
+            known = {key: value for key, value in members.items() if value}
             self._connection.event("ws_close", id=self.number, code=code, **known)
 
     async def _refuse(self, status: int, headers: Headers, body: bytes) -> None:

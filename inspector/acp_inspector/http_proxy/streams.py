@@ -75,7 +75,7 @@ class EventSender(Carrier):
             await self._write(rest)
         event = read_event(rest)
         if event.data is not None:
-            await self._connection.note("agent", "sse_event", self._told(event), event.data, b"")
+            await self._connection.note("agent", "sse_event", self._members(event), event.data, b"")
 
     async def send(self, frame: InterceptedFrame, wire: bytes) -> None:
         """Send a frame as an event."""
@@ -110,15 +110,15 @@ class EventSender(Carrier):
     async def _note(self, events: list[StreamEvent]) -> None:
         for event in events:
             if event.data is not None:
-                await self._connection.note("agent", "sse_event", self._told(event), event.data)
+                await self._connection.note("agent", "sse_event", self._members(event), event.data)
 
     async def _admit(self, event: StreamEvent, data: bytes) -> None:
-        told = self._told(event)
-        frame = await self._connection.admit("agent", "sse_event", told, data, self, event.raw)
+        members = self._members(event)
+        frame = await self._connection.admit("agent", "sse_event", members, data, self, event.raw)
         if frame is not None:
             await self._write(event.raw)
 
-    def _told(self, event: StreamEvent) -> dict[str, Json]:
+    def _members(self, event: StreamEvent) -> dict[str, Json]:
         named: dict[str, Json] = {"event": event.name, "event_id": event.id}
         shown = {key: value for key, value in named.items() if value and value != "message"}
         return {"id": self._exchange.number} | shown

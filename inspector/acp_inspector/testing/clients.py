@@ -48,7 +48,7 @@ AGENT_MARK: Final = "{agent}"
 """What becomes the command of the agent in that of a client."""
 URL_MARK: Final = "{url}"
 """What becomes the URL of the recorded agent."""
-TOKEN_MARK: Final = "{token}"  # noqa: S105 - stands for one
+TOKEN_MARK: Final = "{token}"  # noqa: S105 - replaced by one
 """What becomes the token that the server at the URL wants."""
 TOKEN_VARIABLE: Final = "ACP_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
 """The variable of the client that has the token, too."""

@@ -2,7 +2,7 @@
 
 | posted                             | response                                                  |
 |------------------------------------|-----------------------------------------------------------|
-| a prompt, with or without JSON-RPC | `text/event-stream`: the events of the turn, its answer   |
+| a prompt, with or without JSON-RPC | `text/event-stream`: the events of the turn, the response |
 | another request                    | its response as JSON; or a stream, if it names a session  |
 |                                    | and `Accept` has `text/event-stream`                      |
 | a notification, a response         | 202 without a body                                        |
@@ -74,7 +74,7 @@ class Exchange:
         return self.id is None and bare_answer(message) == self.session
 
     def cancellation(self) -> bytes | None:
-        """Return what ends it before its answer, if anything does."""
+        """Return what ends it before its response, if anything does."""
         if not self.is_prompt:
             return None
         if self.id is None:

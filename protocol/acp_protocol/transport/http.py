@@ -82,7 +82,7 @@ class Limits:
     replay: int = 2**20
     """Bytes that are kept after they were read, for `Last-Event-ID`."""
     streams: int = 1024
-    """Sessions with unread frames that nobody reads."""
+    """Sessions with unread frames and without a reader."""
     readers: int = 256
     """Streams that are read at once."""
     stall_s: float = 60.0
@@ -302,7 +302,7 @@ class ServedConnection:
         self._streams: dict[str | None, EventStream] = {}
         self._unanswered: dict[tuple[str, RequestId], str | None] = {}
         """The stream of the response to each open request of the client."""
-        self._asked: dict[tuple[str, RequestId], str | None] = {}
+        self._agent_requests: dict[tuple[str, RequestId], str | None] = {}
         """The stream on which each open request of the agent was sent."""
         self._opening: tuple[str, RequestId] | None = None
         """The `initialize`, whose response is the body of its POST."""
@@ -356,11 +356,11 @@ class ServedConnection:
             return self._accept_call(message, header)
         if isinstance(message, SuccessResponse | ErrorResponse):
             key = id_key(message.id)
-            stream = self._asked.get(key)
+            stream = self._agent_requests.get(key)
             # The Python SDK's client names no session here.
             if stream is not None and header not in {None, stream}:
                 return refusal(400, f"{_SESSION} is not that of the request")
-            self._asked.pop(key, None)
+            self._agent_requests.pop(key, None)
         return None
 
     def _accept_call(self, message: Request | Notification, header: str | None) -> Reply | None:
@@ -421,7 +421,7 @@ class ServedConnection:
             return None
         session = session_in(message.params)
         if isinstance(message, Request) and not self.is_socket:
-            self._asked[id_key(message.id)] = session
+            self._agent_requests[id_key(message.id)] = session
         return session
 
     def _note_session(self, session: str | None) -> None:

@@ -341,7 +341,7 @@ class HttpTransport:
     async def _post(self, posting: _Posting) -> _Answer:
         """Post a message; again while the server says that it takes nothing now."""
         delays = retry_delays(self._limits)
-        ends_at = anyio.current_time() + self._limits.patience_s
+        ends_at = anyio.current_time() + self._limits.give_up_s
         while True:
             delay = next(delays)
             try:
@@ -363,9 +363,9 @@ class HttpTransport:
 
     def _knows_no_session(self, answer: _Answer) -> bool:
         """Return whether 404 is about the session, and not the connection."""
-        said = answer.body[:ERROR_BODY].lower()
-        if (b"session" in said) != (b"connection" in said):
-            return b"session" in said
+        detail = answer.body[:ERROR_BODY].lower()
+        if (b"session" in detail) != (b"connection" in detail):
+            return b"session" in detail
         stream = self._streams.get(None)
         return stream is not None and stream.is_reading
 
@@ -378,8 +378,8 @@ class HttpTransport:
             if _has_message(answer.body):
                 await self._hand_on(in_one_line(answer.body), None)
         elif answer.status == HTTPStatus.NOT_FOUND and not self._knows_no_session(answer):
-            said = answer.refusal.said
-            self._finish(_gone("the server does not know the connection any more", said))
+            detail = answer.refusal.detail
+            self._finish(_gone("the server does not know the connection any more", detail))
         else:
             response = response_in(answer.body)
             if response is not None:
@@ -549,7 +549,7 @@ class HttpTransport:
             RemoteClosedError: the connection cannot go on.
         """
         delays = retry_delays(self._limits)
-        ends_at = anyio.current_time() + self._limits.stream_patience_s
+        ends_at = anyio.current_time() + self._limits.stream_give_up_s
         refusals = 0
         while True:
             outcome = await self._read(stream)
@@ -557,7 +557,7 @@ class HttpTransport:
             if was_open and outcome == "ended":
                 refusals = 0
                 delays = retry_delays(self._limits)
-                ends_at = anyio.current_time() + self._limits.stream_patience_s
+                ends_at = anyio.current_time() + self._limits.stream_give_up_s
             delay = next(delays) if stream.delay_s is None else stream.delay_s
             is_late = anyio.current_time() + delay > ends_at
             if isinstance(outcome, Refusal):
@@ -589,7 +589,7 @@ class HttpTransport:
         stream.tried.set()
         is_unknown = refusal.status in {HTTPStatus.NOT_FOUND, HTTPStatus.GONE}
         if stream.session is None and is_unknown:
-            raise _gone("the server has ended the connection", refusal.said)
+            raise _gone("the server has ended the connection", refusal.detail)
         may_change = refusal.status in {*LATER, HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}
         if may_change and not is_late:
             return False
@@ -806,8 +806,8 @@ def _closed_by(refusal: Refusal) -> RemoteClosedError:
     return RemoteClosedError(refusal.reason, hint=refusal.hint, can_return=refusal.is_passing)
 
 
-def _gone(reason: str, said: str = "") -> RemoteClosedError:
-    return RemoteClosedError(f"{reason}: {said}" if said else reason, can_return=True)
+def _gone(reason: str, detail: str = "") -> RemoteClosedError:
+    return RemoteClosedError(f"{reason}: {detail}" if detail else reason, can_return=True)
 
 
 @asynccontextmanager

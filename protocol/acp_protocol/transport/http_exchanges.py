@@ -114,7 +114,7 @@ class ClientConnection:
     """Sessions that are open, and so need a stream until they are closed."""
     _bare: set[str] = field(default_factory=set[str])
     """Sessions that the server refuses to know by a header."""
-    _asked: dict[tuple[str, RequestId], str | None] = field(
+    _agent_requests: dict[tuple[str, RequestId], str | None] = field(
         default_factory=dict[tuple[str, RequestId], str | None]
     )
     """The session's stream on which each open request of the agent came."""
@@ -142,7 +142,7 @@ class ClientConnection:
                 if session is not None and message.method not in _PASSING:
                     self._kept.add(session)
         elif isinstance(message, SuccessResponse | ErrorResponse):
-            session = self._asked.pop(id_key(message.id), None)
+            session = self._agent_requests.pop(id_key(message.id), None)
         return Post(frame, message, session, is_opening)
 
     def headers(self, post: Post) -> dict[str, str]:
@@ -169,7 +169,7 @@ class ClientConnection:
         """Note a message of the agent that came on a stream; return which streams that changes."""
         match message:
             case Request():
-                self._asked[id_key(message.id)] = stream
+                self._agent_requests[id_key(message.id)] = stream
             case Notification(method="session/update", params=params):
                 update = get(params, "update")
                 child = get_text(update, "sessionId")
@@ -231,7 +231,7 @@ class Refusal:
     hint: str = ""
     is_passing: bool = False
     """Whether it may be otherwise in a moment."""
-    said: str = ""
+    detail: str = ""
     """What the server says about it, in one line."""
 
     def error_frame(self, id_: RequestId) -> bytes:
@@ -243,7 +243,7 @@ class Refusal:
 _MEANINGS: Final[Mapping[int, tuple[str, str]]] = {
     400: ("the server does not take the request", ""),
     401: (
-        "the server wants to know who asks",
+        "the server requires authentication",
         "name the variable that holds the token with --token-env, or give a --header",
     ),
     403: (
@@ -275,15 +275,15 @@ def refusal_of(status: int, body: bytes = b"", media_type: str = "") -> Refusal:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = str(status)
-    said = _said(body, media_type)
-    if said.rstrip(".").lower() == phrase.partition(" ")[2].lower():
-        said = ""
-    more = f": {said}" if said else ""
+    detail = _detail(body, media_type)
+    if detail.rstrip(".").lower() == phrase.partition(" ")[2].lower():
+        detail = ""
+    more = f": {detail}" if detail else ""
     is_passing = status in _PASSING_STATUSES
-    return Refusal(status, f"{words} ({phrase}){more}", hint, is_passing, said)
+    return Refusal(status, f"{words} ({phrase}){more}", hint, is_passing, detail)
 
 
-def _said(body: bytes, media_type: str) -> str:
+def _detail(body: bytes, media_type: str) -> str:
     """Return what the body of a refusal says in one line; pages for browsers say nothing."""
     kind = media_type.partition(";")[0].strip().lower()
     text = body.decode("utf-8", "replace")

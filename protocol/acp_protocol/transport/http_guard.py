@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 HEALTH_PATH: Final = "/healthz"
 TOKEN_BYTES: Final = 32
 MIN_TOKEN_CHARS: Final = 16
-TOKEN_SUBPROTOCOL: Final = "acp.bearer."  # noqa: S105 - what stands before a token
+TOKEN_SUBPROTOCOL: Final = "acp.bearer."  # noqa: S105 - the prefix of a token
 """Begins the subprotocol that carries the token of a page, which can set no header."""
 RESPONSE_HEADERS: Final = (
     (b"cache-control", b"no-store"),

@@ -118,7 +118,7 @@ def limits_of(config: uvicorn.Config) -> SocketLimits:
 class _Limited(asyncio.Protocol):
     """Closes what sends no whole head of a request in time, and what is one too many.
 
-    It stands before one of uvicorn's protocols, which has these attributes.
+    It is mixed into one of uvicorn's protocols, which has these attributes.
     """
 
     config: Any

@@ -204,7 +204,7 @@ class HttpEndpoint:
             async def watch_end() -> None:
                 while connection.ended_by is None:
                     await connection.wait_change()
-                await anyio.sleep(self.connections.server_limits.farewell_s)
+                await anyio.sleep(self.connections.server_limits.last_comment_s)
                 tasks.cancel_scope.cancel()
 
             tasks.start_soon(watch_end)
@@ -225,7 +225,7 @@ class HttpEndpoint:
                 connection.notify()
                 await self._write_some(events, stream, send)
                 # What comes in quick succession is written together: a write costs more than the
-                # rest, and nobody feels the pause.
+                # rest, and the pause is too short to be noticed.
                 now = anyio.current_time()
                 is_quick = len(events) > 1 or now - written < QUICK_S
                 quick, written = (quick + 1 if is_quick else 0), now

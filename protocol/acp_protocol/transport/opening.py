@@ -169,9 +169,9 @@ class ReachedAgent(OpenedAgent):
 
     async def ending(self, stray_output: bytes | None = None) -> AcpError:
         reason = self._remote.closed_error()
-        # Whatever waits for it learns the same, whoever has closed the connection.
-        is_told = isinstance(reason, RemoteClosedError)
-        return reason if is_told else RemoteClosedError(str(reason))
+        # All that wait for it get the same reason, whichever side has closed the connection.
+        is_explained = isinstance(reason, RemoteClosedError)
+        return reason if is_explained else RemoteClosedError(str(reason))
 
 
 @asynccontextmanager

@@ -1,7 +1,7 @@
 """The client's end of OpenOxide over HTTP; see `dialects/openoxide_http.py`.
 
 Each message is a POST; the response to a request is a message, or a stream of events with one in
-each. A stream that ends before its answer is an error of its request: nothing can resume it.
+each. A stream that ends before its response is an error of its request: nothing can resume it.
 """
 
 from __future__ import annotations

@@ -109,7 +109,7 @@ class ExchangeStreams(ServedConnection):
         return exchange.session is not None and exchange.session not in self._exchanges
 
     def finish(self, exchange: Exchange, stream: EventStream, *, is_answered: bool) -> None:
-        """Note that nobody reads a stream any more."""
+        """Note that a stream has no reader any more."""
         stream.has_reader = False
         if stream.name == exchange.session and not is_answered:
             self._left.add(stream.name or "")
@@ -120,7 +120,7 @@ class ExchangeStreams(ServedConnection):
         self._remove(stream)
 
     def forget_history(self, session: str | None) -> None:
-        """Drop what was sent of a session that was opened again, because nobody has read it."""
+        """Drop what was sent of a session that was opened again, because it was not read."""
         if session is not None and session not in self._exchanges:
             self._remove(self._stream(session))
 
@@ -143,12 +143,12 @@ class ExchangeStreams(ServedConnection):
             return super().note(message)
         session = bare_answer(message) or session_of(message)
         if isinstance(message, Request):
-            self._asked[id_key(message.id)] = session
+            self._agent_requests[id_key(message.id)] = session
         return session if session is not None else next(reversed(self._exchanges), None)
 
     def answered(self, id_: RequestId) -> None:
         """Note that a request of the agent has its response."""
-        self._asked.pop(id_key(id_), None)
+        self._agent_requests.pop(id_key(id_), None)
 
 
 class OpenoxideEndpoint(HttpEndpoint):

@@ -115,9 +115,9 @@ class RemoteLimits:
     retry_s: float = 0.5
     """Before the first of several attempts; each delay is twice as long as the one before."""
     max_retry_s: float = 10.0
-    patience_s: float = 45.0
+    give_up_s: float = 45.0
     """For all attempts together to send what was refused as too much, or to connect again."""
-    stream_patience_s: float = 10.0
+    stream_give_up_s: float = 10.0
     """For all attempts together to open a stream."""
     close_s: float = 1.5
     """For the DELETE or the closing handshake at the end."""

@@ -35,7 +35,7 @@ AFFINITY_COOKIE: Final = "acp_affinity"
 MAX_ENDED: Final = 256
 """Ended connections whose reason is remembered, for the clients that still name them."""
 UNATTENDED_CHECKS: Final = 4
-"""Looks for connections that nobody attends to, within `unattended_s`."""
+"""Looks for unattended connections, within `unattended_s`."""
 NewState: TypeAlias = Callable[..., ServedConnection]
 """Makes what a server keeps of a connection; gets `Limits`, and `is_socket`."""
 EndedBy: TypeAlias = Literal["agent", "client", "protocol", "limit", "error", "shutdown"]
@@ -70,7 +70,7 @@ class ServerLimits:
     """Seconds between comments on a stream that has nothing else to say."""
     silence_s: float = math.inf
     """Seconds after which a connection ends that carries no message and has no open request."""
-    farewell_s: float = 5.0
+    last_comment_s: float = 5.0
     """Seconds that a stream may take for what its ended connection has left to say."""
     unattended_s: float = 600.0
     """Seconds after which a connection over HTTP ends that has no reader and gets no request."""

@@ -181,10 +181,10 @@ class WebSocketTransport:
         if self._is_closing:
             return ConnectionClosedError()
         words = _CODES.get(code, "the server has ended the connection")
-        said = "" if theirs is None else _in_one_line(theirs.reason)
+        detail = "" if theirs is None else _in_one_line(theirs.reason)
         if theirs is None and ours is not None and "ping" in ours.reason:
             words = "the server does not respond any more"
-        more = f": {said}" if said else ""
+        more = f": {detail}" if detail else ""
         return RemoteClosedError(f"{words} ({code}){more}", can_return=code in _MAY_RETURN)
 
     def _report_end(self, code: int, side: str) -> None:

@@ -22,7 +22,7 @@ from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, Remote
 
 LIMIT = 30.0
 """Seconds after which a test counts as hung."""
-SOON = RemoteLimits(retry_s=0.01, max_retry_s=0.02, patience_s=LIMIT)
+SOON = RemoteLimits(retry_s=0.01, max_retry_s=0.02, give_up_s=LIMIT)
 QUIET = QuietTimes(after_turn=0.01, after_silent_turn=0.01, after_opening=0.01)
 
 
@@ -196,7 +196,7 @@ async def test_an_agent_that_keeps_nothing_begins_anew_and_says_so(tmp_path: Pat
 
 async def test_a_server_that_stays_away_is_given_up(tmp_path: Path) -> None:
     far = FarAgent("load")
-    limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, patience_s=0.05)
+    limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, give_up_s=0.05)
     async with chat_with(far, tmp_path, limits) as chat:
         await chat.until_ready()
         far.stop()

@@ -22,7 +22,7 @@ from acp_protocol.transport.opening import open_agent
 from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, RemoteLimits
 from tests.protocol.transport.served_agent import TOKEN, Serving, serving
 
-LIMITS = RemoteLimits(retry_s=0.01, max_retry_s=0.1, stream_patience_s=0.5)
+LIMITS = RemoteLimits(retry_s=0.01, max_retry_s=0.1, stream_give_up_s=0.5)
 SCHEMES = ("http", "ws", "https", "wss")
 
 

@@ -230,7 +230,7 @@ async def test_a_refused_stream_is_opened_again_once_the_session_is_known(status
         else:
             await usual(server, exchange)
 
-    limits = RemoteLimits(retry_s=LIMIT, max_retry_s=LIMIT, stream_patience_s=5 * LIMIT)
+    limits = RemoteLimits(retry_s=LIMIT, max_retry_s=LIMIT, stream_give_up_s=5 * LIMIT)
     async with raw_server(handle) as server, http_client_of(server.url, limits=limits) as client:
         await client.initialize()
         assert await client.request("session/load", sessionId="s1") == {"ok": True}
@@ -712,7 +712,7 @@ async def test_a_server_that_is_gone_is_waited_for_only_so_long() -> None:
 
 async def test_a_server_that_does_not_listen_any_more_has_ended() -> None:
     """What it knew of the connection has ended with it, so nothing can be resumed there."""
-    limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, stream_patience_s=5 * LIMIT)
+    limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, stream_give_up_s=5 * LIMIT)
     async with raw_server() as server, http_client_of(server.url, limits=limits) as client:
         await client.initialize()
         stream = await server.stream()

@@ -148,7 +148,7 @@ async def test_a_slow_reader_makes_its_agent_wait_and_is_left_in_the_end() -> No
     limits = Limits(unread=100_000, stall_s=2)
     async with (
         serving(
-            agent_that(flood), limits=limits, server_limits=ServerLimits(farewell_s=0.1)
+            agent_that(flood), limits=limits, server_limits=ServerLimits(last_comment_s=0.1)
         ) as server,
         http_peer(server) as peer,
         raw_connection(server.base) as stream,
