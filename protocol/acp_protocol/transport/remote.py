@@ -37,9 +37,11 @@ _OURS: Final = frozenset(
     }
 )
 """Headers that the transport sets, besides those that begin with `Acp-` or `Sec-WebSocket-`."""
-_SECRET_HEADERS: Final = frozenset(
-    {"authorization", "proxy-authorization", "api-key", "x-api-key", "x-auth-token"}
+_SECRET_HEADER: Final = re.compile(
+    r"(?!access-control-)"
+    r".*(authorization|token|secret|passw|credential|api-?key|access-?key|jwt|assertion).*"
 )
+"""The name of a header whose value is a secret, also one that a server sends."""
 _SHOWN_PARAMETERS: Final = frozenset({"version", "v", "protocol"})
 """Parameters of a URL that are no secret."""
 
@@ -228,11 +230,13 @@ def shown_headers(pairs: Iterable[tuple[str, str]], secret: Iterable[str] = ()) 
 
     Repeated headers are joined, one per line. `secret` names those whose values the user gave.
     """
-    hidden = _SECRET_HEADERS | {name.lower() for name in secret}
+    hidden = {name.lower() for name in secret}
     found: dict[str, Json] = {}
     for each, value in pairs:
         name = each.lower()
-        shown = _shown_value(name, value, is_secret=name in hidden)
+        shown = _shown_value(
+            name, value, is_secret=name in hidden or bool(_SECRET_HEADER.fullmatch(name))
+        )
         found[name] = f"{found[name]}\n{shown}" if name in found else shown
     return found
 
@@ -243,7 +247,7 @@ def _shown_value(name: str, value: str, *, is_secret: bool) -> str:
     if name == "set-cookie":
         pair, mark, attributes = value.partition(";")
         return f"{_without_value(pair)}{mark}{attributes}"
-    if name in {"location", "origin", "referer"}:
+    if name in {"content-location", "location", "origin", "referer"}:
         return shown_url(value)
     if name == "sec-websocket-protocol":
         names = (each.strip() for each in value.split(","))

@@ -123,3 +123,20 @@ def test_delays_grow_and_differ() -> None:
 def test_a_message_becomes_one_line() -> None:
     assert in_one_line(b'{\r\n "a": 1\n}\n') == b'{   "a": 1 }'
     assert in_one_line(b"{}") == b"{}"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "shown"),
+    [
+        ("X-Goog-Api-Key", "s3cret", "…"),
+        ("X-Forwarded-Access-Token", "s3cret", "…"),
+        ("Authorization", "s3cret", "…"),
+        ("Cf-Access-Jwt-Assertion", "s3cret", "…"),
+        ("Content-Location", "/x?key=s3cret", "/x?key=…"),
+        ("Access-Control-Allow-Credentials", "true", "true"),
+        ("WWW-Authenticate", "Bearer", "Bearer"),
+        ("Acp-Connection-Id", "c1", "c1"),
+    ],
+)
+def test_a_server_may_send_secrets_in_headers_too(name: str, value: str, shown: str) -> None:
+    assert shown_headers([(name, value)]) == {name.lower(): shown}
