@@ -13,6 +13,8 @@ from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import Final
 
+import anyio
+
 from acp_inspector.http_proxy.context import ProxyContext
 from acp_inspector.http_proxy.exchange import HttpExchange
 from acp_inspector.http_proxy.requests import (
@@ -59,8 +61,11 @@ class HttpProxy:
             try:
                 await body.read(min(LARGE_BODY, self._context.max_body))
                 if not body.is_whole:
-                    await stack.enter_async_context(self._large)
-                    await body.read(self._context.max_body)
+                    # Clients that never end their bodies must not stop the others.
+                    with anyio.move_on_after(self._context.large_wait_s) as limit:
+                        await stack.enter_async_context(self._large)
+                    if not limit.cancelled_caught:
+                        await body.read(self._context.max_body)
             except ClientLeftError:
                 return
             await self._exchange(incoming, body, receive, send)

@@ -14,6 +14,8 @@ from acp_protocol.net import host_refusal
 
 MAX_BODY_BYTES: Final = 64 * 2**20
 """Bytes of a body that is recorded and intercepted; a longer one passes as it comes."""
+LARGE_WAIT_S: Final = 10.0
+"""Seconds that a large body waits until others are done; then it passes as it comes, too."""
 _TARGET: Final = re.compile(rb"/[!-\"$-~]*")
 
 
@@ -26,6 +28,7 @@ class ProxyContext:
     hosts: Collection[str]
     """The `Host` headers that requests may have."""
     max_body: int = MAX_BODY_BYTES
+    large_wait_s: float = LARGE_WAIT_S
 
     def refusal(self, incoming: Incoming) -> tuple[int, bytes] | None:
         """Return status and reason for a request that is none to this proxy."""

@@ -10,7 +10,7 @@ import anyio
 
 from acp_inspector.http_proxy.application import HttpProxy
 from acp_inspector.http_proxy.connections import Connections
-from acp_inspector.http_proxy.context import MAX_BODY_BYTES, ProxyContext
+from acp_inspector.http_proxy.context import LARGE_WAIT_S, MAX_BODY_BYTES, ProxyContext
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_inspector.proxy.session import ProxyOptions, ProxySession, Remote, open_session, warn
 from acp_protocol.transport.http_protocols import SocketLimits
@@ -32,6 +32,7 @@ async def serve(
     hosts: tuple[str, ...] = (),
     warn: Callable[[str], None] = warn,
     max_body: int = MAX_BODY_BYTES,
+    large_wait_s: float = LARGE_WAIT_S,
 ) -> None:
     """Run the proxy until `ending` is set.
 
@@ -44,6 +45,7 @@ async def serve(
         hosts: Names by which clients may address it, besides those of this machine.
         warn: Warns the user.
         max_body: Bytes of a body that is recorded and intercepted.
+        large_wait_s: Seconds that a large body waits for others.
 
     Raises:
         AcpError: the options are wrong.
@@ -63,7 +65,8 @@ async def serve(
         async with anyio.create_task_group() as tasks:
             connections = Connections(first, open_, agent.shown_url, tasks, warn)
             names = listener.hosts_with(hosts)
-            app = HttpProxy(ProxyContext(upstream, connections, names, max_body), warn)
+            context = ProxyContext(upstream, connections, names, max_body, large_wait_s)
+            app = HttpProxy(context, warn)
             stop = anyio.Event()
 
             async def run() -> None:

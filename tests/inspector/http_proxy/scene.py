@@ -16,7 +16,7 @@ import anyio
 import httpx
 import uvicorn
 
-from acp_inspector.http_proxy.context import MAX_BODY_BYTES
+from acp_inspector.http_proxy.context import LARGE_WAIT_S, MAX_BODY_BYTES
 from acp_inspector.http_proxy.serving import serve
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.proxy.session import ProxyOptions
@@ -264,6 +264,7 @@ async def proxied(
     to: str | None = None,
     rules: str = "",
     max_body: int = MAX_BODY_BYTES,
+    large_wait_s: float = LARGE_WAIT_S,
     options: ProxyOptions | None = None,
 ) -> AsyncGenerator[Scene]:
     """Run an agent and the proxy before it."""
@@ -289,6 +290,7 @@ async def proxied(
                     ending=ending,
                     warn=warnings.append,
                     max_body=max_body,
+                    large_wait_s=large_wait_s,
                 )
             )
             while not announced:

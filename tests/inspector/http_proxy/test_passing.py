@@ -7,6 +7,7 @@ import json
 import re
 import socket
 import sys
+from collections.abc import AsyncIterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.typing import Subprotocol
 
+from acp_inspector.http_proxy.application import LARGE_BODIES, LARGE_BODY
 from acp_inspector.journal import Frame, JournalEvent
 from acp_inspector.proxy.session import ProxyOptions
 from acp_inspector.recording.reader import read_header
@@ -563,6 +565,25 @@ async def test_a_body_that_is_too_long_passes_without_being_recorded(tmp_path: P
     [request] = events(scene.entries(), "http_request")
     assert "body" not in request.data
     assert not frames(scene.entries())
+
+
+async def test_large_bodies_that_never_end_do_not_stop_the_others(tmp_path: Path) -> None:
+    async def endless() -> AsyncIterator[bytes]:
+        yield b"x" * (LARGE_BODY + 1)
+        begun.release()
+        await anyio.sleep_forever()
+
+    begun = anyio.Semaphore(0)
+    large = line("session/prompt", 1, text="x" * 2 * LARGE_BODY)
+    async with proxied(tmp_path, large_wait_s=0.3) as scene, anyio.create_task_group() as tasks:
+        await scene.begin()
+        for _ in range(LARGE_BODIES):
+            tasks.start_soon(partial(scene.client.post, scene.url, content=endless()))
+            await begun.acquire()
+        for _ in range(2):
+            assert (await scene.post(large)).status_code == 202
+        tasks.cancel_scope.cancel()
+    assert [each.body == large for each in scene.agent.requests] == [False, True, True]
 
 
 async def test_an_event_carries_the_frame_behind_it(tmp_path: Path) -> None:
