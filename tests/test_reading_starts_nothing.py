@@ -128,11 +128,11 @@ def test_the_check_catches_other_access(bait: Path) -> None:
 SERVERS = ("create_server", "create_tcp_listener", "start_server", "HTTPServer")
 
 
-def test_only_the_admin_endpoints_and_the_server_of_the_protocol_listen_on_a_network() -> None:
+def test_only_the_server_of_the_protocol_listens_on_a_network() -> None:
     """No other product code names a family of sockets but that of files, nor a server.
 
-    The agent's admin endpoints exist only with `--admin`; agents and proxies serve the protocol
-    over HTTP only where the user says so.
+    It serves agents, proxies, recordings and status endpoints, only where the user says so; the
+    proxy asks which family its socket has.
     """
     families: dict[str, set[str]] = {}
     servers: list[str] = []
@@ -147,6 +147,5 @@ def test_only_the_admin_endpoints_and_the_server_of_the_protocol_listen_on_a_net
                 if isinstance(node, ast.Attribute) and node.attr in SERVERS:
                     servers.append(str(path))
     families.pop("AF_UNIX")
-    listens = {"admin.py", "http_runner.py"}
-    assert families == dict.fromkeys(("AF_INET", "AF_INET6"), listens)
+    assert families == dict.fromkeys(("AF_INET", "AF_INET6"), {"http_runner.py", "serving.py"})
     assert servers == []
