@@ -44,6 +44,8 @@ from acp_protocol.transport.served_connections import (
 )
 from acp_protocol.transport.websocket_server import serve_socket
 
+_MAX_DIGITS: Final = 20
+"""Digits of a length that are read; a number with more is too large anyway."""
 WRITE_BYTES: Final = 64 * 1024
 """Bytes of events that are written together, if so many wait; one event may be larger."""
 PAUSE_S: Final = 0.001
@@ -83,6 +85,9 @@ class HttpEndpoint:
 
     async def _post(self, headers: Mapping[str, str], receive: Receive, send: Send) -> Reply | None:
         """Handle a message; return the response, or None if it was sent or the client has gone."""
+        announced = headers.get("content-length", "")
+        if announced.isdecimal() and int(announced[:_MAX_DIGITS]) > self.connections.limits.body:
+            return too_large(self.connections.limits)
         body = bytearray()
         try:
             with anyio.move_on_after(self.connections.server_limits.body_s) as limit:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncGenerator, MutableMapping
 from contextlib import asynccontextmanager, suppress
 from typing import Any
+from urllib.parse import urlsplit
 
 import anyio
 import anyio.lowlevel
@@ -293,6 +294,21 @@ async def test_bodies_have_a_limit() -> None:
 
         answer = await peer.client.post(peer.url, content=chunks(), headers=peer.headers() | JSON)
         assert answer.status_code == 413
+
+
+@pytest.mark.parametrize("length", ["1001", "9" * 18])
+async def test_a_body_that_is_announced_too_large_is_not_waited_for(length: str) -> None:
+    async with serving(limits=Limits(body=1000)) as server:
+        parts = urlsplit(server.url)
+        assert parts.hostname is not None
+        assert parts.port is not None
+        async with await anyio.connect_tcp(parts.hostname, parts.port) as stream:
+            head = (
+                f"POST /acp HTTP/1.1\r\nHost: {parts.netloc}\r\nAuthorization: Bearer {TOKEN}\r\n"
+                f"Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+            )
+            await stream.send(head.encode())
+            assert (await stream.receive()).startswith(b"HTTP/1.1 413 ")
 
 
 async def test_all_bodies_together_have_a_limit() -> None:
