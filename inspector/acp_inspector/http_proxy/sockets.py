@@ -195,7 +195,10 @@ class SocketExchange:
                 whole = b"".join([piece async for piece in self._fragments(pieces)])
                 data: Any = whole.decode("utf-8", "replace") if is_text else whole
                 key = "text" if is_text else "bytes"
-                await self._send({"type": "websocket.send", key: data})
+                try:
+                    await self._send({"type": "websocket.send", key: data})
+                except OSError:
+                    raise CarrierGoneError("the client has left") from None
 
             return write
 
@@ -259,7 +262,9 @@ class SocketExchange:
         if code != LOST:
             # Without a code, the client gets none either.
             shown = None if code == NO_CODE else code
-            await self._send({"type": "websocket.close", "code": shown, "reason": reason})
+            # The client may have closed it, too.
+            with suppress(OSError):
+                await self._send({"type": "websocket.close", "code": shown, "reason": reason})
         scope.cancel()
 
     async def _pass(self, side: Side, kind: str, raw: bytes, sender: SocketSender) -> None:

@@ -415,6 +415,22 @@ async def test_a_websocket_that_is_lost_is_lost_on_the_other_side_too(tmp_path: 
     assert closes == ["client", "agent"]
 
 
+async def test_a_websocket_that_both_sides_close_at_once_is_no_problem(tmp_path: Path) -> None:
+    async with proxied(tmp_path) as scene, connect(scene.url.replace("http", "ws")) as client:
+        await scene.agent.opened.wait()
+        receive, _, done = scene.agent.sockets[0]
+        client.protocol.send_close(1000)
+        for each in client.protocol.data_to_send():
+            client.transport.write(each)
+        assert (await receive())["type"] == "websocket.disconnect"
+        done.set()
+        await client.wait_closed()
+        while not (tmp_path / "r-2.acp.ndjson").exists():
+            # It begins when the first connection is over.
+            await anyio.lowlevel.checkpoint()
+    assert scene.warnings == []
+
+
 async def test_a_refused_upgrade_passes_with_its_body(tmp_path: Path) -> None:
     agent = Agent()
     agent.socket_refusal = Answer(401, b"who?", [(b"www-authenticate", b"Bearer")])
