@@ -309,6 +309,8 @@ def _read_rule(table: _Table, seed: int, compile_filter: Callable[[str], Matcher
     action, values = _read_action(table)
     if request is not None:
         _check_request(table, request, action)
+    elif action in HTTP_ACTIONS and trigger.side == "agent":
+        raise table.error("from", f"has to be `client`, whose requests `{action}` acts on")
     return InterceptRule(name, matches, action, values, trigger, seed, request)
 
 

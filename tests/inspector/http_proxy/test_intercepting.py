@@ -320,6 +320,8 @@ async def test_a_crash_breaks_everything_off(tmp_path: Path) -> None:
         rule("cut = { bytes = 1 }", request="WebSocket"),
         rule("status = { code = 409 }", request="GET", filter="error"),
         rule("late = true"),
+        rule("status = { code = 409 }", **{"from": "agent"}),
+        rule("late = { seconds = 1 }", **{"from": "agent"}),
     ],
 )
 def test_rules_about_requests_that_mean_nothing_are_refused(text: str) -> None:
