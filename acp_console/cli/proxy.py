@@ -176,7 +176,8 @@ def _parser() -> ArgumentParser:
     group.add_argument(
         "--record",
         metavar="FILE",
-        help="record the traffic to FILE; %%Y-%%m-%%d, {agent} and {pid} in it are replaced",
+        help="record the traffic to FILE; %%Y-%%m-%%d, {agent}, {pid} and, with --listen, "
+        "{connection} in it are replaced",
     )
     existing = group.add_mutually_exclusive_group()
     existing.add_argument("--append", action="store_true", help="append to FILE")

@@ -52,6 +52,7 @@ from acp_protocol.transport.http_exchanges import (
 )
 from acp_protocol.transport.remote import (
     LIMITS,
+    NEEDS_TLS_HINT,
     Notify,
     RemoteAddressError,
     RemoteAgent,
@@ -447,7 +448,9 @@ class HttpTransport:
     def _lose(self, posting: _Posting, problem: _UnknownOutcomeError) -> None:
         """Say that it is not known whether a message has reached the agent."""
         if posting.post.is_opening:
-            self._finish(_gone(f"the server did not respond to initialize: {problem}"))
+            reason = f"the server did not respond to initialize: {problem}"
+            hint = "" if self._agent.is_secure else NEEDS_TLS_HINT
+            self._finish(RemoteClosedError(reason, hint=hint, can_return=True))
             return
         name = posting.post.name
         reason = f"it is not known whether the agent has got {name}: {problem}"

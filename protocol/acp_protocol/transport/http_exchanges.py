@@ -253,7 +253,7 @@ _MEANINGS: Final[Mapping[int, tuple[str, str]]] = {
     404: ("there is nothing at this URL", "does its path end in /acp?"),
     405: ("nothing at this URL takes the request", "does its path end in /acp?"),
     406: ("the server sends no streams of events", "try ws:// or wss:// in place of http"),
-    409: ("another client reads the stream already", ""),
+    409: ("the request conflicts with another", ""),
     413: ("the message is longer than the server takes", ""),
     415: ("the server does not take JSON", "is it an ACP endpoint?"),
     426: ("the server speaks WebSocket only", "use ws:// or wss:// in place of http"),

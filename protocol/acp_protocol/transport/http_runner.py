@@ -22,12 +22,12 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import BaseRoute, Route, WebSocketRoute
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.net import HALF_OPEN_S, keep_alive_options
-from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded
+from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded, refuse
 from acp_protocol.transport.http_metrics import MEDIA_TYPE, metrics_text
 from acp_protocol.transport.http_protocols import LimitedConfig, SocketLimits
 from acp_protocol.transport.http_server import HttpEndpoint
@@ -195,7 +195,13 @@ def endpoint_app(
     ]
     app = Starlette(routes=routes)
     app.router.redirect_slashes = False
+    app.router.default = _not_found
     return guarded(app, access, requests)
+
+
+async def _not_found(scope: Scope, receive: Receive, send: Send) -> None:
+    del receive
+    await refuse(scope, send, 404, "Nothing is at this path.")
 
 
 async def serve_agents(

@@ -302,14 +302,25 @@ class NetworkProblem:
     """Whether it may be otherwise in a moment."""
 
 
+_OTHER_NAME: Final = frozenset({62, 64})
+"""What OpenSSL says of a certificate for another host name or address."""
+OTHER_NAME_HINT: Final = "the host in the URL has to be one that the certificate names"
+UNTRUSTED_HINT: Final = (
+    "to trust it, set SSL_CERT_FILE to its file, or to that of the authority that signed it"
+)
+NEEDS_TLS_HINT: Final = "if the server has TLS, the URL has to begin with https:// or wss://"
+"""For a server that ends a connection without TLS without a word, or answers what is no HTTP."""
+
+
 def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
     """Return why an agent cannot be reached, from the error of a library and what caused it."""
     for cause in _causes(error):
         match cause:
-            case ssl.SSLCertVerificationError(verify_message=why):
+            case ssl.SSLCertVerificationError(verify_code=code, verify_message=why):
+                is_other = code in _OTHER_NAME
                 return NetworkProblem(
-                    f"the certificate of {agent.host} is not trusted ({why})",
-                    "SSL_CERT_FILE names others that are",
+                    f"the certificate of {agent.host} is not trusted ({why.rstrip('.')})",
+                    OTHER_NAME_HINT if is_other else UNTRUSTED_HINT,
                     is_passing=False,
                 )
             case ssl.SSLEOFError():

@@ -31,6 +31,7 @@ from acp_protocol.framing import WireFrame
 from acp_protocol.transport.http_exchanges import REDIRECTS, Refusal, redirected, refusal_of
 from acp_protocol.transport.remote import (
     LIMITS,
+    NEEDS_TLS_HINT,
     Notify,
     RemoteAddressError,
     RemoteAgent,
@@ -337,7 +338,8 @@ def _unreachable(
     if isinstance(problem, InvalidURI):
         return RemoteAddressError(f"{agent.shown_url!r} is no URL of a WebSocket")
     if isinstance(problem, InvalidMessage):
-        return RemoteClosedError(f"{host} does not speak HTTP", hint="is it an ACP endpoint?")
+        hint = "is it an ACP endpoint?" if agent.is_secure else NEEDS_TLS_HINT
+        return RemoteClosedError(f"{host} does not speak HTTP", hint=hint)
     if not isinstance(problem, OSError):
         return RemoteClosedError(f"{host} opens no WebSocket: {_in_one_line(str(problem))}")
     found = network_problem(agent, problem)

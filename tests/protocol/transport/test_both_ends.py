@@ -108,6 +108,50 @@ async def test_an_unknown_certificate_is_not_trusted(
         assert "SSL_CERT_FILE" in str(caught.value)
 
 
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+async def test_a_certificate_for_another_host_is_not_trusted(
+    scheme: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    authority = trustme.CA()
+    authority.cert_pem.write_to_path(tmp_path / "ca.pem")
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "ca.pem"))
+    for host in ("other.example", "192.0.2.1"):
+        files = TlsFiles(tmp_path / f"{host}.pem", tmp_path / f"{host}.key")
+        issued = authority.issue_cert(host)
+        files.certificate.write_bytes(b"".join(each.bytes() for each in issued.cert_chain_pems))
+        issued.private_key_pem.write_to_path(files.key)
+        async with serving(tls=files) as server:
+            with pytest.raises(ConnectionClosedError, match="is not trusted") as caught:
+                async with connected(server, scheme, Journal()) as (connection, _):
+                    await connection.request("initialize", {"protocolVersion": 1})
+        assert "one that the certificate names" in caught.value.hint
+        assert "SSL_CERT_FILE" not in str(caught.value)
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_a_server_with_tls_is_not_reached_without(
+    scheme: str, tls: tuple[TlsFiles, Path]
+) -> None:
+    async with serving(tls=tls[0]) as server:
+        with pytest.raises(ConnectionClosedError) as caught:
+            async with connected(server, scheme, Journal()) as (connection, _):
+                await connection.request("initialize", {"protocolVersion": 1})
+    assert "https://" in caught.value.hint
+
+
+@pytest.mark.parametrize("scheme", ["http", "ws"])
+async def test_a_wrong_path_is_explained(scheme: str) -> None:
+    async with serving() as server:
+        agent = RemoteAgent(f"{url_of(server, scheme)}/more", token=TOKEN)
+        with pytest.raises(ConnectionClosedError, match="404 Not Found") as caught:
+            async with (
+                open_agent(agent, limits=LIMITS) as opened,
+                Connection(opened.transport, Client()) as connection,
+            ):
+                await connection.request("initialize", {"protocolVersion": 1})
+    assert "/acp" in caught.value.hint
+
+
 @pytest.mark.parametrize("scheme", ["http", "ws"])
 async def test_a_wrong_token_is_explained(scheme: str) -> None:
     async with serving() as server:

@@ -249,7 +249,7 @@ async def test_a_stream_with_another_reader_is_given_up_with_a_word() -> None:
         assert await client.new_session() == "s1"
         while not client.notices:
             await anyio.sleep(0.01)
-    assert "another client reads the stream already (409 Conflict): one reader" in client.notices[0]
+    assert "the request conflicts with another (409 Conflict): one reader" in client.notices[0]
 
 
 async def test_the_stream_of_a_subagent_is_opened_when_it_is_announced() -> None:
