@@ -151,6 +151,9 @@ async def open_for_login(
         ) as link:
             yield link
     except ConnectionClosedError as problem:
+        if spec.remote is not None:
+            # It says what went wrong, which may be that there was no connection.
+            raise AcpError(problem.summary, hint=problem.hint) from None
         raise AcpError(f"the agent closed the connection: {problem}") from None
 
 

@@ -141,6 +141,14 @@ def test_what_cannot_be_used_is_explained(
     assert "pw" not in done.err
 
 
+def test_a_check_says_that_nothing_was_reached(call: Call) -> None:
+    assert call("agents", "add", "far", "--url", "http://127.0.0.1:1/").code == 0
+    done = call("agents", "check", "far")
+    assert done.code == exit_codes.FOUND
+    assert "far: 127.0.0.1:1 cannot be reached: connection refused" in done.err
+    assert "closed" not in done.err
+
+
 def test_a_missing_token_is_explained(call: Call, far: Serving) -> None:
     done = call("exec", "--url", far.url, "hi")
     assert done.code == exit_codes.AGENT
