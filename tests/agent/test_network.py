@@ -168,6 +168,14 @@ def test_an_option_that_is_wrong_is_refused(
     assert problem in capsys.readouterr().err
 
 
+def test_an_address_without_serve_is_refused_with_the_command_for_it(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        run(["--http", "127.0.0.1:8765"])
+    assert "acp-agent serve --http" in capsys.readouterr().err
+
+
 def test_lists_may_be_given_in_several_flags() -> None:
     options = ["--allow-host", "a.example,b.example", "--allow-host", "c.example:8443"]
     parsed = vars(new_serve_parser().parse_args(options))

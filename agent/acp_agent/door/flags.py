@@ -53,6 +53,14 @@ class _RefuseCassette(argparse.Action):
         parser.exit(2, error_text(text, hint))
 
 
+class _RefuseHttp(argparse.Action):
+    """Refuses the option of `serve`, and names the way there."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        text = "--http: without serve, the agent is on stdio"
+        parser.exit(2, error_text(text, "acp-agent serve --http 127.0.0.1:8765"))
+
+
 def new_parser() -> argparse.ArgumentParser:
     """Return the parser for serving on stdio."""
     parser = ArgumentParser(
@@ -67,6 +75,7 @@ def new_parser() -> argparse.ArgumentParser:
     add_pace_option(parser)
     add_setting_options(parser, without={HTTP})
     parser.add_argument("--cassette", action=_RefuseCassette, help=argparse.SUPPRESS)
+    parser.add_argument("--http", action=_RefuseHttp, help=argparse.SUPPRESS)
     group = parser.add_argument_group("login")
     group.add_argument(
         "--login",
