@@ -405,7 +405,8 @@ class HttpExchange:
 
     async def _refuse(self, status: int, text: str, why: str, extra: Headers = ()) -> None:
         body = text.encode() + b"\n" if text else b""
-        members: dict[str, Json] = {"why": why} if why else {}
+        # The body says it too, unless it is about the request.
+        members: dict[str, Json] = {"why": why} if why not in {"", text} else {}
         self.connection.event(
             "http_response",
             id=self.number,

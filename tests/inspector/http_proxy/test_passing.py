@@ -174,6 +174,7 @@ async def test_a_server_that_is_down_is_a_502_and_passes_again_once_it_is_back(
     assert begun.status_code == 200
     [first, _] = events(scene.entries(), "http_response")
     assert (first.data["status"], first.data["by"]) == (502, "proxy")
+    assert (first.data["body"], first.data.get("why")) == (refused.text, None), "said once"
     assert len([*tmp_path.glob("*.ndjson")]) == 1, "the next attempt is in the same recording"
 
 

@@ -218,7 +218,7 @@ def cookie_not_returned(entry: StderrChunk | JournalEvent, state: LintState) -> 
 
 
 @rule.warning(420, "must", "both", on.EVENTS, since="2026-11")
-@fix("Speak HTTP/2.")
+@fix("Serve over TLS, where both sides agree on HTTP/2. On one machine, plain HTTP is common.")
 def not_http2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Streamable HTTP runs on HTTP/2 (RFD MUST; no SDK enforces it)."""
     request = _request(entry)
