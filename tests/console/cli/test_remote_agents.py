@@ -145,8 +145,8 @@ def test_a_check_says_that_nothing_was_reached(call: Call) -> None:
     assert call("agents", "add", "far", "--url", "http://127.0.0.1:1/").code == 0
     done = call("agents", "check", "far")
     assert done.code == exit_codes.FOUND
-    assert "far: 127.0.0.1:1 cannot be reached: connection refused" in done.err
-    assert "closed" not in done.err
+    assert "far: 127.0.0.1:1 cannot be reached: connection refused" in done.out
+    assert "closed" not in done.out
 
 
 def test_a_missing_token_is_explained(call: Call, far: Serving) -> None:
