@@ -87,11 +87,13 @@ def find_proxy(wanted: str | None) -> RunningProxy:
     named = [proxy for proxy in every if wanted in {None, proxy.name, str(proxy.pid)}]
     if len(named) == 1:
         return named[0]
-    names = ", ".join(f"{proxy.name} ({proxy.pid})" for proxy in every)
+    names = ", ".join(f"{proxy.name} ({proxy.pid})" for proxy in named or every)
     if not named:
         raise AttachError(f"no running proxy is called {wanted}", hint=f"there are {names}")
+    # The connections of one proxy on the network have the same process number.
     raise AttachError(
-        "several proxies are running", hint=f"choose one by its process number: {names}"
+        "several proxies are running",
+        hint=f"choose one by its name, or its process number: {names}",
     )
 
 

@@ -69,8 +69,12 @@ def test_a_running_proxy_is_found_by_name_by_number_and_alone() -> None:
 def test_several_proxies_need_a_name_to_choose_one() -> None:
     with proxied("--name", "one"), proxied("--name", "two"):
         assert {proxy.name for proxy in running_proxies()} == {"one", "two"}
-        with pytest.raises(AttachError, match="choose one"):
+        with pytest.raises(AttachError, match="choose one by its name, or"):
             find_proxy(None)
+    with proxied("--name", "one") as first, proxied("--name", "one"), proxied("--name", "two"):
+        with pytest.raises(AttachError, match=rf"one \({first.pid}\)") as caught:
+            find_proxy("one")
+        assert "two" not in caught.value.hint, "only those that match are named"
 
 
 @pytest.mark.parametrize("is_recorded", [False, True])
