@@ -156,7 +156,10 @@ class GivenRemote:
             token = os.environ.get(self.token_env)
             if not token:
                 raise UsageError(f"--token-env: the variable {self.token_env} is not set")
-        return RemoteAgent(self.url, headers, token)
+        remote = RemoteAgent(self.url, headers, token)
+        if token is not None and not remote.is_secure and not remote.is_on_this_machine:
+            warn(f"the token goes to {remote.host} unencrypted; use https:// or wss://")
+        return remote
 
 
 def _header(text: str) -> tuple[str, str]:

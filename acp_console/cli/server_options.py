@@ -67,7 +67,7 @@ _OPTIONS: Final = (
         callback=note_remote,
         metavar="VARIABLE",
         help="Environment variable that holds the token (Authorization: Bearer). With --listen it "
-        f"is {TOKEN_VARIABLE} by default, and a new token is printed if it is not set.",
+        f"is {TOKEN_VARIABLE} by default, and a new token is printed if that is not set.",
     ),
     click.option("--tls-cert", type=_FILE, help="Certificate of the server with its chain, PEM."),
     click.option("--tls-key", type=_FILE, help="Key of the certificate, PEM."),
@@ -151,6 +151,7 @@ def _options(
         key=tls_key,
         is_plain=plain,
         token_variable=token_env or TOKEN_VARIABLE,
+        needs_token=token_env is not None,
         hosts=allow_host,
         origins=allow_origin,
         limits=ServerLimits(connections=max_connections, silence_s=idle),

@@ -139,6 +139,7 @@ def test_programs_of_a_session_get_neither_the_token_nor_the_place_of_the_sessio
     [
         ((), "no address is set: acp-agent serve --http 127.0.0.1:8765"),
         (("--http", "0.0.0.0:0"), "would get the token unencrypted"),
+        (("--http", "127.0.0.1:0", "--token-env", "UNSET_"), "UNSET_ is not set"),
         (("--http", "127.0.0.1:0", "--tls-key", "k"), "set both --tls-cert and --tls-key"),
         (("--http", "127.0.0.1:0", "--tls-key", "k", "--tls-cert", "c"), "cannot be read: no such"),
     ],

@@ -18,7 +18,12 @@ from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
 from acp_agent.door.serving import CLIENT_DIALECTS, in_dialect, running_agent
 from acp_agent.services import AgentServices, build_services
-from acp_agent.settings.keys import STORAGE_VARIABLE, HttpSettings, Settings
+from acp_agent.settings.keys import (
+    HTTP_TOKEN_VARIABLE,
+    STORAGE_VARIABLE,
+    HttpSettings,
+    Settings,
+)
 from acp_agent.settings.providers import SettingsError
 from acp_agent.store.errors import StoreError
 from acp_protocol.concurrency import BackgroundTasks
@@ -117,6 +122,7 @@ def server_options(settings: HttpSettings) -> ServerOptions:
         key=settings.tls_key,
         is_plain=settings.plain,
         token_variable=settings.token_env,
+        needs_token=settings.token_env != HTTP_TOKEN_VARIABLE,
         hosts=settings.allow_host,
         origins=settings.allow_origin,
         limits=ServerLimits(connections=settings.max_connections),

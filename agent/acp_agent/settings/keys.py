@@ -230,7 +230,8 @@ class HttpSettings(Section):
     )
     token_env: Variable = setting(
         HTTP_TOKEN_VARIABLE,
-        "variable that holds the token of clients; if it is not set, a new one is printed",
+        "variable that holds the token of clients; if the default one is not set, a new token is "
+        "printed",
         "--token-env NAME",
     )
     allow_host: HostNames = setting(

@@ -275,11 +275,15 @@ def ssl_context(agent: RemoteAgent) -> ssl.SSLContext | None:
     import httpx
 
     try:
-        return httpx.create_ssl_context()
+        context = httpx.create_ssl_context()
     except OSError:
         raise RemoteAddressError(
             "the certificates that SSL_CERT_FILE or SSL_CERT_DIR names cannot be read"
         ) from None
+    if not {"SSL_CERT_FILE", "SSL_CERT_DIR"} & os.environ.keys():
+        # Those of the system as well, which may have the authority of a company.
+        context.load_default_certs()
+    return context
 
 
 def spare_lookups() -> None:

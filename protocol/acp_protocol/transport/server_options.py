@@ -21,6 +21,8 @@ class ServerOptions:
     """Whether there may be no TLS at an address that other machines reach."""
     token_variable: str
     """Holds the token; if it is not set, the token is a new one, which is printed."""
+    needs_token: bool = False
+    """Whether the variable has to be set, because the user has named it."""
     hosts: tuple[str, ...] = ()
     """Names by which clients reach the server, besides those of this machine."""
     origins: tuple[str, ...] = ()

@@ -64,12 +64,14 @@ async def serve(
     `attach` gets the connections before there is one. `routes` are served, too.
 
     Raises:
-        ServerOptionsError: the token in the environment cannot be used.
+        ServerOptionsError: the token in the environment cannot be used, or there is none.
     """
     try:
         token = configured_token(options.token_variable, environment)
     except ValueError as problem:
         raise ServerOptionsError(str(problem)) from None
+    if token is None and options.needs_token:
+        raise ServerOptionsError(f"--token-env: the variable {options.token_variable} is not set")
     is_new, token = token is None, token or secrets.token_urlsafe(TOKEN_BYTES)
     hosts = listener.hosts_with(options.hosts)
     access = Access(token, hosts, options.origins, listener.scheme)

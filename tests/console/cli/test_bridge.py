@@ -56,6 +56,7 @@ def test_a_new_token_is_printed_and_a_signal_ends_the_agents(agent: Agent) -> No
         (("--url", "ftp://127.0.0.1"), "is no URL of an agent"),
         (("--url", "http://127.0.0.1:1", "--token-env", "UNSET_"), "UNSET_ is not set"),
         (("--listen", "127.0.0.1:0", "--header", "a:b", "--", "x"), "no effect with --listen"),
+        (("--listen", "127.0.0.1:0", "--token-env", "UNSET_", "--", "x"), "UNSET_ is not set"),
         (("--listen", "127.0.0.1:0"), "missing the agent's command"),
         (("--listen", "example.com", "--", "x"), "is not ADDRESS:PORT"),
         (("--listen", "0.0.0.0:0", "--", "x"), "would get the token unencrypted"),

@@ -12,6 +12,7 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 from acp_console.cli import exit_codes
+from acp_console.cli.agent_option import GivenRemote
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.transport.bridge import process_for_each
 from tests.console.cli.conftest import Configure
@@ -139,6 +140,25 @@ def test_what_cannot_be_used_is_explained(
     assert done.code == code
     assert said in done.err
     assert "pw" not in done.err
+
+
+@pytest.mark.parametrize(
+    ("url", "warns"),
+    [
+        ("http://agents.example/acp", True),
+        ("ws://agents.example/acp", True),
+        ("https://agents.example/acp", False),
+        ("http://127.0.0.1/acp", False),
+    ],
+)
+def test_a_token_that_goes_unencrypted_to_another_machine_is_worth_a_warning(
+    url: str, warns: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAR_TOKEN", "secret-0123456789")
+    GivenRemote(url, token_env="FAR_TOKEN").open()
+    said = capsys.readouterr().err
+    assert ("the token goes to agents.example unencrypted" in said) == warns
+    assert "secret" not in said
 
 
 def test_a_check_says_that_nothing_was_reached(call: Call) -> None:
