@@ -222,6 +222,21 @@ async def test_sessions_of_one_agent_hear_only_their_own_answers(
         assert (said(first), said(second)) == ("one", "two")
 
 
+async def test_the_clock_of_a_chat_goes_while_its_agent_runs(agent: Agent, tmp_path: Path) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(SEVERAL)), tmp_path)
+        assert not session.agent.is_running
+        session.send("one")
+        await all_.until(lambda: said(session))
+        assert session.agent.is_running
+        now = session.now()
+        assert now is not None
+        assert now >= 0
+        session.send("crash")
+        await all_.until(lambda: session.state == "stopped")
+        assert session.now() is None
+
+
 async def test_the_crash_of_an_agent_and_its_restart_leave_others_alone(
     agent: Agent, tmp_path: Path
 ) -> None:
