@@ -220,6 +220,7 @@ async def test_sessions_of_one_agent_hear_only_their_own_answers(
         second.send("two")
         await all_.until(lambda: said(first) and said(second))
         assert (said(first), said(second)) == ("one", "two")
+        assert not first.take_reset(), "only a session that is opened again is shown anew"
 
 
 async def test_the_clock_of_a_chat_goes_while_its_agent_runs(agent: Agent, tmp_path: Path) -> None:
