@@ -70,7 +70,18 @@ LIST: Final = Layout(
 )
 
 
-@click.group(name="agents", cls=Group, docs="agents.md", invoke_without_command=True)
+@click.group(
+    name="agents",
+    cls=Group,
+    docs="agents.md",
+    invoke_without_command=True,
+    hints={
+        **dict.fromkeys(("remove", "delete"), "acp-console agents rm NAME removes an agent"),
+        **dict.fromkeys(("show", "start"), "acp-console agents info NAME starts an agent"),
+        **dict.fromkeys(("test", "doctor"), "acp-console agents check NAME starts agents"),
+        "install": "acp-console agents lists what installs each agent",
+    },
+)
 @format_option(("text", "json"), "json: one object per line.")
 @click.pass_context
 def command(context: click.Context, *, format_: str) -> int | None:

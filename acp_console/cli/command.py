@@ -38,7 +38,7 @@ class Command(click.Command):
         self.is_check = is_check
         """Whether its exit code says what it found, also if the reader of its output has left."""
         self.hints: Mapping[str, str] = hints or {}
-        """What to do instead, for options of other commands that one may look for here."""
+        """What to do instead, for options and commands of others that one may look for here."""
 
     def invoke(self, ctx: click.Context) -> Any:
         with lasting_output() if self.is_check else nullcontext():
@@ -79,12 +79,12 @@ class Group(Command, click.Group):
         name = args[0]
         if ctx.resilient_parsing or name.startswith("-") or self.get_command(ctx, name):
             return super().resolve_command(ctx, args)
-        hint = f"{ctx.command_path} --help lists the commands"
-        raise UsageError(f"unknown command {name!r}", did_you_mean(name, self.known(ctx), hint))
+        raise UsageError(f"unknown command {name!r}", self.hint(ctx, name))
 
-    def known(self, ctx: click.Context) -> Sequence[str]:
-        """Return the words that may come first."""
-        return self.list_commands(ctx)
+    def hint(self, ctx: click.Context, name: str) -> str:
+        """Return what to do instead of a command that there is not."""
+        otherwise = f"{ctx.command_path} --help lists the commands"
+        return self.hints.get(name) or did_you_mean(name, self.list_commands(ctx), otherwise)
 
 
 class DefaultGroup(Group):

@@ -18,7 +18,9 @@ from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import SEPARATOR, agent_names
 from acp_console.cli.command import Group
 from acp_console.cli.errors import Sentences, UsageError
+from acp_console.cli.other_words import OTHER_WORDS
 from acp_console.cli.theme_option import theme_option
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.lasting_output import open_closed_streams
 
 PROGRAM: Final = "acp-console"
@@ -78,6 +80,9 @@ def load(name: str) -> click.Command:
     return module.command
 
 
+_SIMILAR: Final = 0.75
+_SOMEWHAT_SIMILAR: Final = 0.6
+"""How similar a word is to the one that was probably meant; 1 is the same."""
 _AGENT: Final = f"{__name__}.agent"
 """Where a context keeps the command of an agent that follows the options."""
 
@@ -122,9 +127,15 @@ class LazyGroup(Group):
                 raise UsageError(f"cannot read {name}: {reason}", hint)
         return super().resolve_command(ctx, args)
 
-    def known(self, ctx: click.Context) -> Sequence[str]:
-        del ctx
-        return [*COMMANDS, *agent_names()]
+    def hint(self, ctx: click.Context, name: str) -> str:
+        """Return what to do instead: another command before an agent that is as similar."""
+        found = (
+            nearest(name, known, cutoff)
+            for cutoff in (_SIMILAR, _SOMEWHAT_SIMILAR)
+            for known in (COMMANDS, agent_names())
+        )
+        near = None if name in self.hints else next(filter(None, found), None)
+        return f"did you mean {near}?" if near else super().hint(ctx, name)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         del ctx
@@ -139,6 +150,7 @@ class LazyGroup(Group):
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     docs="index.md",
+    hints=OTHER_WORDS,
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")
 @click.option(

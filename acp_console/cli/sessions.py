@@ -73,7 +73,17 @@ def _selection(command: _Command) -> _Command:
     return agent(directory(command))
 
 
-@click.group(name="sessions", cls=Group, docs="sessions.md", invoke_without_command=True)
+@click.group(
+    name="sessions",
+    cls=Group,
+    docs="sessions.md",
+    invoke_without_command=True,
+    hints={
+        **dict.fromkeys(("remove", "delete"), "acp-console sessions rm ID removes a session"),
+        **dict.fromkeys(("save", "write"), "acp-console sessions export ID -o FILE writes it"),
+        **dict.fromkeys(("open", "load", "continue"), "acp-console sessions resume ID"),
+    },
+)
 @click.pass_context
 def command(context: click.Context) -> int | None:
     """List, read, resume, export and remove the sessions that chats have kept.

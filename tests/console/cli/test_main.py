@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 from acp_console.cli import exit_codes
 from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.main import run
+from acp_console.cli.other_words import OTHER_WORDS
 from acp_protocol.version import SCHEMA_ID, SCHEMA_RELEASE, SCHEMA_RELEASED, VERSION
 from tests.console.conftest import Agent, Call
 from tests.warm import WARM
@@ -67,6 +69,7 @@ def test_what_is_not_known_is_wrong_usage(call: Call, words: list[str]) -> None:
     ("words", "meant"),
     [
         (["shw"], "show"),
+        (["gemni"], "gemini"),
         (["agents", "lst"], "ls"),
         (["show", "--fromat", "json", "x"], "--format"),
         (["lint", "--rules", "concurent-prompts"], "concurrent-prompts"),
@@ -80,6 +83,18 @@ def test_a_mistyped_word_is_told_what_was_meant(call: Call, words: list[str], me
     assert (done.code, done.out) == (exit_codes.USAGE, "")
     assert f"\nhint: did you mean {meant}?\n" in done.err
     assert done.err.count("\n") == 2
+
+
+def test_a_word_of_other_tools_gets_a_hint_with_commands_that_there_are(call: Call) -> None:
+    known = call("--help").out
+    for hint in set(OTHER_WORDS.values()):
+        for command, sub in re.findall(r"acp-console (\w+) ?(ls|rm|export|resume|login)?", hint):
+            known += call(*filter(None, (command, sub)), "--help").out
+            assert command in COMMANDS
+        assert [each for each in re.findall(r"--\w+", hint) if each not in known] == []
+    for word, hint in OTHER_WORDS.items():
+        assert word not in COMMANDS
+        assert call(word).err == f"error: unknown command {word!r}\nhint: {hint}\n"
 
 
 @pytest.mark.parametrize(
