@@ -136,8 +136,8 @@ def command(
 ) -> int:
     """Check recordings against the rules of the protocol.
 
-    Each finding names the rule, the frames that prove it, and the fix. The summary
-    counts the rules that had nothing to check.
+    Each finding names the rule, the side at fault, the frames that prove it,
+    and the fix. The summary counts the rules that had nothing to check.
 
     \b
     acp-console lint session.acp.ndjson
@@ -372,6 +372,7 @@ def _finding_json(file: str, finding: Finding) -> dict[str, Json]:
         "id": finding.rule.id,
         "severity": finding.severity,
         "basis": finding.rule.basis,
+        "at_fault": finding.at_fault,
         "frames": list(finding.frames),
         "path": finding.path,
         "message": finding.message,

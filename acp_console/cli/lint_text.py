@@ -85,7 +85,10 @@ def markdown_report(
     found = [(file, each) for file, report in reports.items() for each in report.findings]
     found.sort(key=lambda each: MOST_SEVERE_FIRST.index(each[1].severity))
     rows = [
-        (each.severity, each.rule.name, file, frame_numbers(each, FRAMES), each.message, each.fix)
+        (
+            *(each.severity, each.rule.name, each.at_fault, file),
+            *(frame_numbers(each, FRAMES), each.message, each.fix),
+        )
         for file, each in found
     ]
     every = list(reports.values())
@@ -94,7 +97,7 @@ def markdown_report(
         f"ACP lint, {plural(len(reports), 'recording')}",
         _counts(every, left_out, unread),
         is_passed=is_passed,
-        columns=("severity", "rule", "recording", "frames", "problem", "fix"),
+        columns=("severity", "rule", "at fault", "recording", "frames", "problem", "fix"),
         rows=rows,
         notes=[f"could not be checked because of a bug: {', '.join(broken)}"] if broken else (),
     )
@@ -113,10 +116,12 @@ def _counts(reports: Sequence[LintReport], left_out: Mapping[str, int], unread: 
 
 def _print_group(found: list[Finding], more: int) -> None:
     first = found[0]
+    at_fault = " and ".join(sorted({each.at_fault for each in found}))
     title = Text.assemble(
         (f"{first.severity:<8}", f"bold {COLOURS[first.severity]}"),
         (first.rule.name, "bold"),
         (f"  {first.rule.id}", "dim"),
+        f"  at fault: {at_fault}",
         ("  heuristic" if first.rule.basis == "heuristic" else "", "dim"),
         f"  {first.rule.text}",
     )

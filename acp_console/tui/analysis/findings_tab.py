@@ -169,7 +169,7 @@ def _explanation(finding: Finding) -> Text:
     basis = "heuristic" if rule.basis == "heuristic" else BASES[rule.basis]
     explanation = Text.assemble(
         (f"{finding.severity} {rule.name}", "bold"),
-        f" · {rule.id} · {basis} · {rule.source} · at fault: {rule.side}\n",
+        f" · {rule.id} · {basis} · {rule.source} · at fault: {finding.at_fault}\n",
         (f"{single_line(finding.message, MESSAGE_WIDTH)}\n", "bold"),
         f"Rule    {rule.text}\n",
     )

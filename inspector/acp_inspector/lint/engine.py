@@ -14,11 +14,11 @@ from functools import cache
 from typing import Final, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import LintRule, Severity
+from acp_inspector.lint.catalog import AtFault, LintRule, Severity
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
-from acp_inspector.lint.state import LintState, Point
+from acp_inspector.lint.state import LintState, Point, opposite
 from acp_inspector.lint.tracker import update_state
 from acp_inspector.messages import NAMES, DecodedFrame, Decoder
 from acp_inspector.recording.format import Header
@@ -50,6 +50,8 @@ class Finding:
     """Where in the last frame, if it is about one place."""
     topic: str = ""
     """If set, a connection has no other finding of the rule with this topic."""
+    at_fault: AtFault = "both"
+    """The side at fault: `agent` or `client` where the frames show which; else as the rule says."""
 
 
 @dataclass(slots=True)
@@ -385,7 +387,7 @@ class Linter:
             exercised.add(each.rule)
             if problems:
                 context.reported.update(one.path for one in problems)
-                found += [self._finding(each.rule, each.fix, one) for one in problems]
+                found += [self._finding(each.rule, each.fix, one, context) for one in problems]
         return found
 
     def _track(self, context: Context, checks: CheckSet) -> None:
@@ -439,13 +441,35 @@ class Linter:
             logger.error("%s broke down at entry %d", rule, self._last.seq, exc_info=problem)
             self.report.failed[rule] = f"{type(problem).__name__}: {problem}"
 
-    def _finding(self, name: str, fix: str, problem: Problem) -> Finding:
+    def _finding(
+        self, name: str, fix: str, problem: Problem, context: Context | None = None
+    ) -> Finding:
         rule = rules()[name]
         severity = problem.severity or rule.severity_in(self._state.version)
-        fix = fix or rule.fix
         return Finding(
-            rule, severity, problem.text, problem.frames, fix, problem.path, problem.topic
+            rule=rule,
+            severity=severity,
+            message=problem.text,
+            frames=problem.frames,
+            fix=fix or rule.fix,
+            path=problem.path,
+            topic=problem.topic,
+            at_fault=self._at_fault(rule, problem, context),
         )
+
+    def _at_fault(self, rule: LintRule, problem: Problem, context: Context | None) -> AtFault:
+        """Return which side broke the rule; what the rule says where the frames leave it open."""
+        last = problem.frames[-1] if problem.frames else None
+        if context is not None and last == context.frame.seq:
+            is_response = context.kind in {"result", "failure"}
+            if rule.side in {"sender", "both"} or (rule.side == "responder" and is_response):
+                return context.side
+        elif context is None and rule.side in {"responder", "receiver"}:
+            # It has not responded.
+            for each in self._state.open():
+                if each.seq == last:
+                    return opposite(each.side)
+        return rule.side
 
 
 def lint(

@@ -78,6 +78,7 @@ def test_json_is_what_the_contract_says(call: Call, wrong: Path) -> None:
     told = json.loads(done.out)
     assert set(told["findings"][0]) == {
         *("file", "rule", "id", "severity", "basis", "frames", "path", "message", "fix", "source"),
+        "at_fault",
     }
     assert told["counts"]["error"] == 14
     assert 0 < told["exercised"] < told["rules"]
@@ -306,7 +307,7 @@ def test_markdown_is_a_table_in_which_nothing_of_the_peer_acts(call: Call, tmp_p
     assert lines[0] == "### ❌ ACP lint, 1 recording"
     (row,) = [line for line in lines if line.startswith("| error | unknown-method-not-refused")]
     assert "a\\|b\\<img src=x\\>!\\[\\](http://x.example)\\`c\\`" in row
-    assert row.replace("\\|", "").count("|") == 7
+    assert row.replace("\\|", "").count("|") == 8
 
 
 def test_the_summary_counts_what_a_filter_hides(call: Call, wrong: Path) -> None:

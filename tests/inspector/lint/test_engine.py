@@ -58,6 +58,24 @@ def test_a_rule_finds_what_breaks_it_and_proves_it(case: Case) -> None:
     assert case.rule in report.exercised
 
 
+def test_a_finding_names_the_side_at_fault_where_the_frames_show_it() -> None:
+    recording = Path(__file__).parents[3] / "recordings/reading/trouble.acp.ndjson"
+    lines = [decode_line(line) for line in recording.read_bytes().splitlines()]
+    report = lint(line for line in lines if isinstance(line, Frame | StderrChunk | JournalEvent))
+    assert sorted((each.rule.name, each.frames[-1], each.at_fault) for each in report.findings) == [
+        ("concurrent-prompts", 19, "client"),
+        ("duplicate-response", 13, "client"),
+        ("supported-method-refused", 7, "agent"),
+        ("unanswered-request", 8, "agent"),
+        ("unanswered-request", 18, "client"),
+        ("unanswered-request", 19, "agent"),
+        ("undeclared-file-write", 14, "agent"),
+        ("undeclared-image", 8, "client"),
+        ("unknown-method", 18, "agent"),
+        ("unknown-response-id", 15, "client"),
+    ]
+
+
 @pytest.mark.parametrize("case", NEAR, ids=str)
 def test_a_rule_looks_at_a_near_miss_and_lets_it_pass_as_any_other_does(case: Case) -> None:
     report = report_of(case)
