@@ -206,7 +206,7 @@ def _waiting(model: SessionModel, request: ViewRequest) -> None:
     for exchange in unanswered:
         # Of a side that has left, or of an earlier process.
         if exchange.request_frame.seq not in waiting:
-            click.echo(unanswered_sentence(exchange, model.at))
+            click.echo(unanswered_sentence(exchange, model))
 
 
 def _wait_json(wait: PendingWait, graph: WaitGraph) -> dict[str, Json]:

@@ -22,6 +22,7 @@ Scope: TypeAlias = Literal[
     "findings",
     "waterfall",
     "statistics",
+    "waiting",
     "capabilities",
     "compare",
 ]
@@ -41,6 +42,7 @@ SCOPES: Final[dict[Scope, str]] = {
     "findings": "Analysis: findings",
     "waterfall": "Analysis: waterfall",
     "statistics": "Analysis: statistics",
+    "waiting": "Analysis: waiting",
     "capabilities": "Analysis: capabilities",
     "compare": "Compare",
 }
@@ -298,6 +300,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     ),
     "statistics": (
         Command("statistics.by", "b", "by", "By", "Group by method, session or turn"),
+    ),
+    "waiting": (
+        Command("waiting.last", "e", "last", "End",
+                "Show who waits at the end, or now; again: after the chosen frame"),
     ),
     "capabilities": (
         Command("capabilities.every", "a", "every", "All",

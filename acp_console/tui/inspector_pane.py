@@ -176,7 +176,10 @@ class InspectorPane(Horizontal):
         if state != self._source_state:
             self._source_state = state
             self.folds.wake()
-        self.analysis.chosen = self.traffic.table.chosen
+        table = self.traffic.table
+        if table.cursor > 0 or table.is_following:
+            self.analysis.is_untouched = False
+        self.analysis.chosen = table.chosen
         self.folds.background = self._background()
         if self.analysis.display:
             self.analysis.news()

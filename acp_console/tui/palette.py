@@ -40,6 +40,7 @@ _PREFIXES: Final[dict[Scope, str]] = {
     "findings": "Analysis",
     "waterfall": "Analysis",
     "statistics": "Analysis",
+    "waiting": "Analysis",
     "capabilities": "Analysis",
     "compare": "Compare",
 }

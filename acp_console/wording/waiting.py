@@ -9,7 +9,8 @@ from typing import Final
 
 from acp_console.wording.values import cell_text, format_seconds
 from acp_inspector.session.exchanges import Exchange
-from acp_inspector.views.wait_graph import PendingWait, WaitGraph, request_subject
+from acp_inspector.views.session_model import SessionModel
+from acp_inspector.views.wait_graph import PendingWait, WaitGraph
 
 MAX_DEPTH: Final = 30
 """Levels of nested waits that are shown."""
@@ -44,13 +45,13 @@ def wait_sentence(wait: PendingWait, graph: WaitGraph) -> str:
     return f"the {wait.waiter} waits for {awaited}: {name}{about} ({since})"
 
 
-def unanswered_sentence(exchange: Exchange, at: float) -> str:
-    """Return who never got which response, by `at`, in seconds; safe to show."""
+def unanswered_sentence(exchange: Exchange, model: SessionModel) -> str:
+    """Return who never got which response; safe to show."""
     request = exchange.request
     name = f"{cell_text(request.method)} {cell_text(json.dumps(request.id, ensure_ascii=False))}"
-    subject = request_subject(request.method, request.params)
+    subject = model.subject(exchange)
     about = f" “{cell_text(subject)}”" if subject else ""
-    took = format_seconds(max(at - exchange.request_frame.time, 0.0))
+    took = format_seconds(max(model.at - exchange.request_frame.time, 0.0))
     withdrawn = ", withdrawn" if exchange.cancel_frame is not None else ""
     since = f"frame {exchange.request_frame.seq}, {took} before the end{withdrawn}"
     return f"the {exchange.requester} got no response: {name}{about} ({since})"

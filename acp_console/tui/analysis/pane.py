@@ -66,6 +66,9 @@ class AnalysisPane(Vertical):
     chosen: var[int | None] = var(None, init=False)
     """The entry chosen in the traffic; None: the newest."""
 
+    is_untouched = True
+    """Whether the cursor of the traffic has always stood on its first entry."""
+
     tabs = getters.query_one("#analysis-tabs", TabbedContent)
 
     class Closed(Message):
@@ -141,7 +144,7 @@ class AnalysisPane(Vertical):
             return
         tab = self.open
         self._folds.share(tab.folding)
-        self._look_in(tab.look(TimePoint(self.chosen, self._now())))
+        self._look_in(tab.look(TimePoint(self.chosen, self._now(), self.is_untouched)))
         verb = "checked" if isinstance(tab, FindingsTab) else "analysed"
         progress = progress_text(tab.folding.progress, verb)
         if progress != self._progress:

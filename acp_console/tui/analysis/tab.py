@@ -238,6 +238,8 @@ class TimePoint:
     """The entry; None: the newest."""
     now: float | None = None
     """Seconds since the journal began, if it is live; None if it has ended."""
+    is_untouched: bool = False
+    """Whether the entry is the one at which the traffic was opened: nobody has chosen it."""
 
 
 class AnalysisTab(Vertical, Generic[T, A]):

@@ -1,13 +1,16 @@
-"""Shows who waits for whom, since when and for what: after the chosen frame, or now."""
+"""Shows who waits for whom, since when and for what: at the end, now, or after the chosen frame."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final
+from typing import ClassVar, Final
+
+from textual.binding import BindingType
 
 from acp_console.tui.analysis.tab import AnalysisTab, Line
+from acp_console.tui.commands import bindings
 from acp_console.wording.values import format_number, plural
 from acp_console.wording.waiting import WaitLine, alarms, unanswered_sentence, wait_tree
 from acp_inspector.session.exchanges import Exchange
@@ -29,36 +32,58 @@ class Waiting:
     """Requests of a recording that never got a response."""
     unanswered_lines: tuple[Line, ...] = ()
     """Those of them that are not in `lines`."""
+    is_last: bool = False
+    """Whether `n` is the last entry that was read, whichever it is."""
 
 
 class WaitingTab(AnalysisTab[SessionModel, Waiting]):
-    """Shows each wait, and nested below it the waits that it depends on."""
+    """Shows each wait, and nested below it the waits that it depends on.
+
+    A recording is looked at from its end, until the cursor of the traffic is moved.
+    """
+
+    BINDINGS: ClassVar[list[BindingType]] = bindings("waiting")
+    _asked: tuple[bool, int | None] | None = None
+    """Whether the user wants to see the end, and the entry that was chosen then."""
+
+    @property
+    def _is_last_wanted(self) -> bool:
+        if self._asked is not None and self._asked[1] == self.moment.n:
+            return self._asked[0]
+        return self.moment.is_untouched and self.moment.now is None
+
+    @property
+    def _n(self) -> int | None:
+        return None if self._is_last_wanted else self.moment.n
+
+    def action_last(self) -> None:
+        self._asked = not self._is_last_wanted, self.moment.n
+        self.post_message(self.ViewChanged())
 
     def query_function(self) -> Callable[[SessionModel], Waiting]:
-        n = self.moment.n
+        n = self._n
         now, is_over = self.moment.now, self.moment.now is None
         return lambda model: waiting(model, n, now if n is None else None, is_over=is_over)
 
     def query_key(self) -> object:
         now = self.moment.now
-        second = int(now) if self.moment.n is None and now is not None else None
-        return self.moment.n, second, now is None
+        second = int(now) if self._n is None and now is not None else None
+        return self._n, second, now is None
 
     def seconds_to_next(self) -> float | None:
         now = self.moment.now
-        if self.moment.n is not None or now is None or self.answer is None or not self.answer.waits:
+        if self._n is not None or now is None or self.answer is None or not self.answer.waits:
             return None
         return 1 - now % 1
 
     def is_settled(self) -> bool:
-        current, n = self.answer, self.moment.n
+        current, n = self.answer, self._n
         if self.moment.now is None and self.folding.progress.is_behind:
             # What is still to be read may hold a response.
             return False
         return current is not None and n is not None and current.n == n <= current.analysed
 
     def show(self, answer: Waiting) -> None:
-        is_now = self.moment.n is None and self.moment.now is not None
         then = f"after frame {format_number(answer.n)}"
         if answer.n > answer.analysed:
             self.show_heading(f"{then.capitalize()}")
@@ -66,20 +91,33 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
                 f"Not analysed yet: the analysis has reached {format_number(answer.analysed)}."
             )
             return
-        when = "now" if is_now else f"{then} (← → to step)"
         waits = plural(answer.waits, "wait") if answer.waits else "no request is pending"
-        heads = [f"{when}: {waits}"]
+        heads = [f"{self._when(answer)}: {waits}"]
         lines = answer.lines or (Line((("muted", "Every request has its response."),)),)
         if answer.unanswered:
             so_far = " so far" if self.folding.progress.is_behind else ""
-            heads.append(f"never answered{so_far}: {plural(answer.unanswered, 'request')}")
+            never = f"never answered{so_far}: {plural(answer.unanswered, 'request')}"
+            heads.insert(0 if answer.is_last else 1, never)
             rest = answer.lines or (Line((("muted", "No request is pending there."),)),)
-            if answer.unanswered_lines:
+            if answer.unanswered_lines and answer.is_last:
+                lines = (*answer.unanswered_lines, *answer.lines)
+            elif answer.unanswered_lines:
                 between = (Line((("", ""),)), Line((("strong", then.capitalize()),)))
                 lines = (*answer.unanswered_lines, *between, *rest)
         head = " · ".join(heads)
         self.show_heading(head[:1].upper() + head[1:])
         self.show_wrapped(lines, has_cursor=bool(answer.waits or answer.unanswered))
+
+    def _when(self, answer: Waiting) -> str:
+        """Return of which moment the answer tells, and how to look at another."""
+        n = format_number(answer.n)
+        if answer.is_last and self.moment.now is not None:
+            return "now"
+        if answer.is_last and self.folding.progress.is_behind:
+            return f"up to frame {n}"
+        if answer.is_last:
+            return "at the end (← → to step)"
+        return f"after frame {n} (← → to step, e for the end)"
 
 
 def waiting(
@@ -105,9 +143,10 @@ def waiting(
     waiting_frames = {wait.frame for wait in graph.waits}
     others = [each for each in missing if each.request_frame.seq not in waiting_frames]
     unanswered = _some(
-        (_unanswered(each, model.at) for each in others), f"{format_number(len(missing))} in all"
+        (_unanswered(each, model) for each in others), f"{format_number(len(missing))} in all"
     )
-    return Waiting(graph.n, model.n, len(graph.waits), lines, len(missing), unanswered)
+    total = len(graph.waits), lines, len(missing), unanswered
+    return Waiting(graph.n, model.n, *total, is_last=n is None)
 
 
 def _some(lines: Iterable[Line], all_: str) -> tuple[Line, ...]:
@@ -118,8 +157,8 @@ def _some(lines: Iterable[Line], all_: str) -> tuple[Line, ...]:
     return (*found[:MAX_LINES], Line((("muted", f"… {all_}"),)))
 
 
-def _unanswered(exchange: Exchange, at: float) -> Line:
-    text = unanswered_sentence(exchange, at)
+def _unanswered(exchange: Exchange, model: SessionModel) -> Line:
+    text = unanswered_sentence(exchange, model)
     return Line((("error", "✗ "), ("", text)), exchange.request_frame.seq)
 
 

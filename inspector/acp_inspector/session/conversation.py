@@ -507,6 +507,13 @@ class Conversation:
     def known_terminal(self, key: str) -> TerminalItem | None:
         return self._terminals.get(key)
 
+    def terminal_at(self, key: str, n: int) -> TerminalItem | None:
+        """Return the terminal that had this id at frame `n`: an id may be reused."""
+        for place in range(bisect_right(self._terminal_begins, n) - 1, -1, -1):
+            if self.terminals[place].key == key:
+                return self.terminals[place]
+        return None
+
     def open_calls(self) -> list[ToolCallItem]:
         return list(self._running.values())
 

@@ -20,14 +20,15 @@ from acp_inspector.recording.reader import Row
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
 from acp_inspector.session.events import SessionEvent
-from acp_inspector.session.exchanges import Exchanges, PairedMessage
+from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
 from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
-from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
+from acp_inspector.views.wait_graph import WaitContext, WaitGraph, request_subject, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.json_values import get_string
 
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
@@ -181,8 +182,21 @@ class SessionModel:
             held=self._held.at(n),
             asking=frozenset(asking),
             last_sent={key: _last(*activity, n) for key, activity in self._activity.items()},
+            subject=self.subject,
         )
         return wait_graph(self.exchanges.open_at(n), known_then)
+
+    def subject(self, exchange: Exchange) -> str:
+        """Return a short description of a request, which is not safe to show.
+
+        A request about a terminal is described by the command that runs in it.
+        """
+        request, n = exchange.request, exchange.request_frame.seq
+        key = get_string(request.params, "terminalId")
+        talk = self.conversations.sessions.get(exchange.session or "")
+        terminal = talk.terminal_at(key, n) if talk is not None and key else None
+        command = None if terminal is None else terminal.facts.command
+        return command or request_subject(request)
 
     def _sound(self, entry: Entry) -> Entry:
         """Return the entry with a valid number and time: files may contain anything."""

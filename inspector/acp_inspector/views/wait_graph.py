@@ -9,7 +9,7 @@ Source: ACP, Prompt Turn; Tool Calls, "Requesting Permission"; Terminals; Elicit
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
@@ -19,7 +19,7 @@ from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get, get_list, get_string
-from acp_protocol.jsonrpc import Json, RequestId
+from acp_protocol.jsonrpc import Request, RequestId
 from acp_protocol.schema.vocabulary import RESTORING
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "gone"]
@@ -114,6 +114,8 @@ class WaitContext:
         default_factory=dict[tuple[Side, "str | None"], float]
     )
     """The time of the last frame of each side, by session; None: in any session."""
+    subject: Callable[[Exchange], str] = lambda exchange: request_subject(exchange.request)
+    """Returns a short description of a request; not escaped."""
 
 
 def wait_graph(waiting: Sequence[Exchange], known: WaitContext) -> WaitGraph:
@@ -148,7 +150,7 @@ def _wait(exchange: Exchange, known: WaitContext) -> PendingWait:
         method=request.method,
         id=request.id,
         session=exchange.session,
-        subject=request_subject(request.method, request.params),
+        subject=known.subject(exchange),
     )
     wait.silence = known.at - _sign_of_life(whom, wait, known)
     return wait
@@ -245,9 +247,10 @@ def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
             return
 
 
-def request_subject(method: str, params: Json) -> str:
+def request_subject(request: Request) -> str:
     """Return a short description of a request; not escaped."""
-    match method:
+    params = request.params
+    match request.method:
         case "session/prompt":
             texts = (get_string(block, "text") for block in get_list(params, "prompt"))
             return next((text for text in texts if text), "")

@@ -24,7 +24,7 @@ SHOWN = {
 async def test_each_tab_looks_as_it_should(name: str, picture: SnapshotAssertion) -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 40)) as pilot:
-        app.pane.chosen = 10
+        app.pane.is_untouched, app.pane.chosen = False, 10
         app.pane.open_tab(name)
         await until(pilot, lambda: SHOWN[name] in say(app))
         await until(pilot, lambda: not app.pane.border_subtitle)

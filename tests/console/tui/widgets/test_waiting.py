@@ -11,7 +11,7 @@ from tests.console.tui.conftest import entries, say, until
 async def test_what_waits_stands_above_what_it_waits_for() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
-        app.pane.chosen = 10
+        app.pane.is_untouched, app.pane.chosen = False, 10
         app.pane.open_tab("waiting")
         await until(pilot, lambda: "└── the agent waits for you" in say(app))
         assert "After frame 10" in say(app)
@@ -24,16 +24,40 @@ async def test_what_waits_stands_above_what_it_waits_for() -> None:
         await until(pilot, lambda: "Not analysed yet" in say(app))
 
 
-async def test_a_recording_says_from_its_start_what_was_never_answered() -> None:
+async def test_a_recording_is_looked_at_from_its_end_until_the_cursor_moves() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(120, 30)) as pilot:
         app.pane.chosen = 1
         app.pane.open_tab("waiting")
-        await until(pilot, lambda: "never answered: 2 requests" in say(app))
-        assert "the agent got no response: session/request_permission" in say(app)
-        assert "Every request has its response." not in say(app)
+        await until(pilot, lambda: "Never answered: 2 requests · at the end" in say(app))
+        assert "└── the agent waits for you: session/request_permission" in say(app)
         await pilot.press("down", "enter")
         await until(pilot, lambda: app.targets == [10])
+        app.pane.is_untouched, app.pane.chosen = False, 2
+        await until(pilot, lambda: "After frame 2" in say(app))
+        assert "never answered: 2 requests" in say(app)
+        assert "the agent got no response: session/request_permission" in say(app)
+        await pilot.press("e")
+        await until(pilot, lambda: "at the end" in say(app))
+        app.pane.chosen = 3
+        await until(pilot, lambda: "After frame 3" in say(app))
+
+
+def test_what_waits_for_the_end_of_a_program_says_which_command_runs() -> None:
+    command = {"sessionId": "s1", "command": "pytest", "args": ["-q"]}
+    wait = {"sessionId": "s1", "terminalId": "t"}
+    model = analysed(
+        [
+            *talk()[:5],
+            *entries(
+                ("agent", {"id": 9, "method": "terminal/create", "params": command}),
+                ("client", {"id": 9, "result": {"terminalId": "t"}}),
+                ("agent", {"id": 10, "method": "terminal/wait_for_exit", "params": wait}),
+            ),
+        ]
+    )
+    said = ["".join(text for _, text in line.parts) for line in waiting(model, None, None).lines]
+    assert "└── the agent waits for a program: terminal/wait_for_exit 10 “pytest -q”" in said[1]
 
 
 async def test_what_may_still_be_answered_was_not_left_unanswered() -> None:
