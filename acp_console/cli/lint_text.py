@@ -57,9 +57,12 @@ def print_report(
         shown[key] += 1
         if is_all or shown[key] <= MAX_FINDINGS_SHOWN:
             groups.setdefault(key, []).append(each)
+    # One column for all groups: the eye finds each fix at the same place.
+    columns = max((len(frame_numbers(each, FRAMES)) for found in groups.values() for each in found),
+                  default=0)  # fmt: skip
     for key, found in groups.items():
         more = shown[key] - len(found) + (report.omitted[key[0]] if is_all else 0)
-        _print_group(found, more)
+        _print_group(found, more, max(columns, len("fix")))
     click.echo()
     exercised, applied = rule_coverage(report)
     failed = len(report.failed.keys() - report.exercised)
@@ -114,7 +117,7 @@ def _counts(reports: Sequence[LintReport], left_out: Mapping[str, int], unread: 
     return f"{counts} ({', '.join(hidden)})" if hidden else counts
 
 
-def _print_group(found: list[Finding], more: int) -> None:
+def _print_group(found: list[Finding], more: int, columns: int) -> None:
     first = found[0]
     at_fault = " and ".join(sorted({each.at_fault for each in found}))
     title = Text.assemble(
@@ -126,7 +129,7 @@ def _print_group(found: list[Finding], more: int) -> None:
         f"  {first.rule.text}",
     )
     table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right", style="bold", no_wrap=True)
+    table.add_column(justify="right", style="bold", no_wrap=True, min_width=columns)
     table.add_column()
     for each in found:
         table.add_row(frame_numbers(each, FRAMES), single_line(each.message, MESSAGE_WIDTH))

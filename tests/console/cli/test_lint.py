@@ -64,6 +64,7 @@ def test_a_finding_has_its_rule_its_frames_and_a_fix(call: Call, wrong: Path) ->
     assert "#5, #6  the unknown method session/summarize was answered with -32603" in done.out
     assert "fix  Answer unknown methods with -32601." in done.out
     assert "\x1b" not in done.out
+    assert len({line.index("fix  ") for line in done.out.splitlines() if "fix  " in line}) == 1
 
 
 def test_many_of_the_same_are_counted_unless_all_are_asked_for(call: Call, wrong: Path) -> None:
