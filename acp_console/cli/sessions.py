@@ -63,7 +63,9 @@ _Command = TypeVar("_Command", bound=Callable[..., object])
 
 def _selection(command: _Command) -> _Command:
     """Add the options that select sessions by agent and directory."""
-    agent = click.option("--agent", metavar="NAME", help="Only sessions of this agent.")
+    agent = click.option(
+        "--agent", metavar="NAME", help="Only sessions of this agent, by its name or its title."
+    )
     directory = click.option(
         "--cwd",
         type=click.Path(file_okay=False, path_type=Path),
@@ -300,7 +302,7 @@ def _list(sessions: Sequence[StoredSession]) -> int:
             each.id,
             age(each.last_used),
             each.state,
-            cell_text(each.agent.name),
+            cell_text(each.agent.title),
             cell_text(below_home(each.cwd)),
             _context(each.usage),
             cell_text(each.title or each.draft or "nothing was said"),

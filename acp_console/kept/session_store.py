@@ -398,7 +398,7 @@ class SessionStore:
         """Return the sessions, the last used first.
 
         Args:
-            agent: only those of the agent with that name.
+            agent: only those of the agent with that name or title.
             cwd: only those in that directory.
             with_empty: also those in which nothing was said.
         """
@@ -418,9 +418,13 @@ class SessionStore:
             each
             for each in found
             if (with_empty or not each.is_empty)
-            and agent in {None, each.agent.name}
+            and agent in {None, each.agent.name, each.agent.title}
             and cwd in {None, each.cwd}
         ]
+
+    def sessions_of(self, recordings: Collection[Path]) -> Sequence[StoredSession]:
+        """Return the sessions that were last used in these runs, the last used first."""
+        return [each for each in self.sessions() if each.recording in recordings]
 
     def find(self, id_: str) -> StoredSession:
         """Return the session whose id begins with `id_`, or that the agent calls so.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, partial
@@ -73,6 +74,8 @@ class PausedBadge(Static):
         await self.app.run_action("paused")
 
 
+MAX_RESUMED: Final = 3
+"""Sessions for which the command that resumes them is printed at the end."""
 SHORT: Final = 16
 """Rows below which frames and empty rows are left out."""
 
@@ -140,6 +143,8 @@ class ConsoleApp(ThemedApp[int]):
         self._proxies = proxies
         self._journals = journals
         self._asks_to_quit = False
+        self._started: list[RunningAgent] = []
+        """The agents of all chats, also of those that are closed."""
         self.open_proxies = OpenProxies()
         self._paused: set[tuple[RunningProxy, int]] = set()
         """The paused messages at the last look."""
@@ -479,7 +484,7 @@ class ConsoleApp(ThemedApp[int]):
             record, after = self.open_chats.recording_for(self._record)
             if record != self._record:
                 self.notify(f"This chat is recorded to {record.name}.", markup=False)
-        return RunningAgent(
+        agent = RunningAgent(
             spec,
             cwd,
             record=record,
@@ -490,6 +495,14 @@ class ConsoleApp(ThemedApp[int]):
             runs_logins=True,
             journal=self._journals(),
         )
+        self._started.append(agent)
+        return agent
+
+    def kept_sessions(self) -> Sequence[StoredSession]:
+        """Return the sessions of this run that can be continued, the last used first."""
+        runs = [each.run_record for each in self._started]
+        recordings = {run.recording for run in runs if run and run.recording is not None}
+        return self._store.sessions_of(recordings) if self._store and recordings else []
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:
         screen = ChatScreen(
@@ -555,8 +568,24 @@ def run_console(
             remembers=True,
             theme=theme,
             preferences=PreferenceStore(),
-        )
+        ),
+        at_end=_say_how_to_resume,
     )
+
+
+def _say_how_to_resume(app: ConsoleApp) -> None:
+    """Print how to go on with what was said, now that the terminal shows lines again."""
+    sessions = app.kept_sessions()
+    lines = [
+        f"acp-console sessions resume {each.id}   {single_line(each.title, 60)}"
+        for each in sessions[:MAX_RESUMED]
+    ]
+    if len(sessions) > MAX_RESUMED:
+        lines.append(f"acp-console sessions ls   {len(sessions) - MAX_RESUMED} more")
+    # The terminal may be gone.
+    with suppress(OSError):
+        sys.stderr.writelines(f"Go on with: {line}\n" for line in lines)
+        sys.stderr.flush()
 
 
 def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int:
@@ -572,7 +601,10 @@ def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int
     )
 
 
-def _run(make: Callable[[ConsoleEndTimer], ConsoleApp]) -> int:
+def _run(
+    make: Callable[[ConsoleEndTimer], ConsoleApp],
+    at_end: Callable[[ConsoleApp], object] = lambda app: None,
+) -> int:
     raise_descriptor_limit()
     # Frames and rows live long, and looking through all of them takes tenths of a second.
     gc.freeze()
@@ -585,4 +617,5 @@ def _run(make: Callable[[ConsoleEndTimer], ConsoleApp]) -> int:
             app.run()
         finally:
             timer.cancel()
+    at_end(app)
     return app.return_code or 0

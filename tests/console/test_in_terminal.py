@@ -143,6 +143,7 @@ def test_a_session_goes_on_after_the_console_was_quit(
 ) -> None:
     send(terminal, "read notes.txt", "buy milk")
     assert terminal.seen(READY, LIMIT)
+    press(terminal, "\x11", "Go on with: acp-console sessions resume ")
     assert terminal.terminate(LIMIT) is not None
     command = ("/bin/sh", "-c", f"cd {folder} && exec {' '.join(CONSOLE)}")
     with Terminal(command, environment) as again:
