@@ -1,4 +1,4 @@
-"""The command palette: the commands of the current screen and of its visible panes, with keys."""
+"""The command palette: what the current screen and its visible panes can do, with keys."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
 
+from rich.cells import cell_len, set_cell_size
 from textual.actions import parse
 from textual.app import App
 from textual.binding import Binding
@@ -22,16 +23,32 @@ from acp_console.tui.themes import ThemedApp
 Node: TypeAlias = Widget | App[Any]
 
 
+KEYS: Final = 12
+"""Columns of the keys."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Line:
-    title: str
-    help: str
+    group: str
+    action: str
+    """What it does, in a few words."""
     run: IgnoreReturnCallbackType
     key: str = ""
+    title: str = ""
+    """Its word in the footer, to be found by."""
+
+    @property
+    def text(self) -> str:
+        return f"{self.action}  {self.group} {self.title}"
+
+    def shown(self, action: Content) -> Content:
+        """Return the line: its keys, what it does, and where it belongs."""
+        keys = set_cell_size(self.key, max(KEYS, cell_len(self.key) + 1))
+        return Content.assemble((keys, "$text-accent"), action, (f"  {self.group}", "$text-muted"))
 
 
 _COMMANDS: Final = {command.id: command for command in COMMANDS}
-_PREFIXES: Final[dict[Scope, str]] = {
+_GROUPS: Final[dict[Scope, str]] = {
     "traffic": "Traffic",
     "intercept": "Paused",
     "breakpoints": "Breakpoints",
@@ -53,35 +70,34 @@ class CommandProvider(Provider):
         keys: Mapping[str, str] = self.app.keys if isinstance(self.app, ThemedApp) else {}
         self._lines = [
             _Line(
-                f"{_PREFIXES.get(command.scope, SCOPES[command.scope])}: {command.title}",
+                _GROUPS.get(command.scope, SCOPES[command.scope]),
                 command.help,
                 partial(node.run_action, command.action),
                 " ".join(
                     self.app.get_key_display(Binding(key, ""))
                     for key in keys.get(command.id, command.key).split(",")
                 ),
+                command.title,
             )
             for node, command in self.available()
         ]
         # What belongs to no screen comes last.
-        self._lines.sort(key=lambda line: line.title.startswith(SCOPES["everywhere"]))
+        self._lines.sort(key=lambda line: line.group == SCOPES["everywhere"])
         self._lines += [
-            _Line(f"{SCOPES['everywhere']}: {each.title}", each.help, each.callback)
+            _Line(SCOPES["everywhere"], each.help, each.callback, title=each.title)
             for each in self.app.get_system_commands(self.screen)
         ]
 
     async def discover(self) -> Hits:
         for line in self._lines:
-            shown = Content.assemble(line.title, (f"  {line.key}", "$text-accent"))
-            yield DiscoveryHit(shown, line.run, line.title, line.help)
+            yield DiscoveryHit(line.shown(Content(line.action)), line.run, line.text)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for line in self._lines:
-            if (score := matcher.match(f"{line.title} {line.help}")) > 0:
-                shown = matcher.highlight(line.title)
-                shown = Content.assemble(shown, (f"  {line.key}", "$text-accent"))
-                yield Hit(score, shown, line.run, line.title, line.help)
+            if (score := matcher.match(line.text)) > 0:
+                shown = line.shown(matcher.highlight(line.action))
+                yield Hit(score, shown, line.run, line.text)
 
     def available(self) -> Iterator[tuple[Node, Command]]:
         """Yield the commands that are possible now, each with the node that runs it."""

@@ -13,7 +13,7 @@ from textual.events import Key
 from textual.message import Message
 from textual.widgets import TextArea
 
-PLACEHOLDER: Final = "Write to the agent; Enter sends"
+PLACEHOLDER: Final = "message · @ file · / command · ! shell · ^j new line"
 NEWLINE_KEYS: Final = frozenset({"ctrl+j", "shift+enter"})
 
 

@@ -167,14 +167,16 @@ class ChatScreen(Screen[None]):
             with Vertical(id="talk"):
                 welcome = WELCOME_DEMO if self._is_ours else WELCOME
                 yield TranscriptView(welcome, id="conversation")
-                yield Input(placeholder="Search the transcript", id="search", compact=True)
+                with Horizontal(id="search-bar"):
+                    yield Input(placeholder="Search the transcript", id="search", compact=True)
+                    yield Static(id="search-count", markup=False)
                 yield self.asks
                 yield Static(id="problem", markup=False)
                 yield self.prompt
         yield KeyFooter()
 
     def on_mount(self) -> None:
-        self.query_one("#search").display = False
+        self._search_bar.display = False
         self.query_one("#problem").display = False
         self._show_sidebar()
         self._stop_listening = self._chats.changed.add(self._show_chats)
@@ -401,10 +403,19 @@ class ChatScreen(Screen[None]):
     def _is_searching(self) -> bool:
         return isinstance(self.focused, Input) and self.focused.id == "search"
 
+    @property
+    def _search_bar(self) -> Horizontal:
+        return self.query_one("#search-bar", Horizontal)
+
     def on_key(self, event: Key) -> None:
-        if event.key == "escape" and self._is_searching:
+        if not self._is_searching:
+            return
+        if event.key == "escape":
             event.stop()
             self.action_leave_transcript()
+        elif event.key in {"up", "down"}:
+            event.stop()
+            self.conversation.action_search_on(-1 if event.key == "up" else 1)
 
     def on_resize(self) -> None:
         self._show_sidebar()
@@ -447,8 +458,8 @@ class ChatScreen(Screen[None]):
         self.traffic.rewind()
 
     def on_descendant_focus(self) -> None:
-        if not self._is_searching:
-            self.query_one("#search").display = False
+        if not (self._is_searching or self.conversation.has_focus):
+            self._search_bar.display = False
         self.traffic.rewind()
 
     @on(TranscriptView.Chosen)
@@ -495,25 +506,31 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
 
     def action_search(self) -> None:
-        search = self.query_one("#search", Input)
-        search.display = True
-        search.focus()
+        self._search_bar.display = True
+        self.query_one("#search", Input).focus()
 
     @on(Input.Changed, "#search")
     def search_at_once(self, event: Input.Changed) -> None:
-        found = self.conversation.search(event.value)
-        event.input.set_class(not found, "-nothing")
+        self.conversation.search(event.value)
+
+    @on(TranscriptView.Searched)
+    def show_search(self, event: TranscriptView.Searched) -> None:
+        search = self.query_one("#search", Input)
+        search.set_class(bool(search.value) and not event.total, "-nothing")
+        count = f"{event.number}/{event.total}  ↑ ↓ or n N" if event.total else "not found"
+        self.query_one("#search-count", Static).update(count if search.value else "")
 
     @on(Input.Submitted, "#search")
-    def search_done(self) -> None:
-        self.query_one("#search").display = False
+    def search_done(self, event: Input.Submitted) -> None:
+        """Go on in the transcript, by n and N; the count stays in sight."""
+        if not event.value:
+            self._close_search()
         self.conversation.focus()
 
     def _close_search(self) -> None:
-        search = self.query_one("#search", Input)
-        search.display = False
+        self._search_bar.display = False
         with self.prevent(Input.Changed):
-            search.value = ""
+            self.query_one("#search", Input).value = ""
         self.conversation.search("")
 
     def action_copy(self) -> None:

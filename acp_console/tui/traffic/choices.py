@@ -3,33 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
 
 from textual import on
 from textual.app import ComposeResult
-from textual.binding import Binding, BindingType
+from textual.containers import Vertical
 from textual.content import Content
 from textual.events import Key
-from textual.screen import ModalScreen
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from acp_console.tui.dialog import Overlay
 
-class ChoiceScreen(ModalScreen[int | None]):
+
+class ChoiceScreen(Overlay[int | None]):
     """Asks for one of several things; the result is its place."""
 
     DEFAULT_CSS = """
     ChoiceScreen {
         align: center bottom;
-        OptionList {
-            width: 100%;
-            height: auto;
-            max-height: 12;
-            border: round $primary;
+        & > Vertical {
+            padding: 0 1;
+            max-height: 14;
         }
     }
     """
-    BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "leave", "Close", show=False)]
 
     def __init__(self, title: str, texts: Sequence[str], *, keys: str = "") -> None:
         """Offer `texts`, each by the character of `keys` at its place, if there is one."""
@@ -43,10 +40,12 @@ class ChoiceScreen(ModalScreen[int | None]):
         options = [
             Option(Content(f"{name}{text}")) for name, text in zip(names, self._texts, strict=True)
         ]
-        options_shown = OptionList(*options, markup=False)
-        options_shown.border_title = Content(self._title)
-        options_shown.highlighted = 0
-        yield options_shown
+        with Vertical() as box:
+            box.border_title = Content(self._title)
+            box.border_subtitle = "Esc closes"
+            shown = OptionList(*options, markup=False)
+            shown.highlighted = 0
+            yield shown
 
     def on_key(self, event: Key) -> None:
         if event.character and event.character in self._keys:
@@ -57,6 +56,3 @@ class ChoiceScreen(ModalScreen[int | None]):
     @on(OptionList.OptionSelected)
     def choose(self, event: OptionList.OptionSelected) -> None:
         self.dismiss(event.option_index)
-
-    def action_leave(self) -> None:
-        self.dismiss(None)

@@ -302,20 +302,15 @@ class Document:
         at = bisect_right(places, start) if by > 0 else bisect_left(places, start) - 1
         return places[at] if 0 <= at < len(places) else None
 
-    def next_with(self, text: str, start: tuple[int, int], by: int) -> tuple[int, int] | None:
-        """Return the next part with a text, or the previous one."""
+    def parts_with(self, text: str) -> list[tuple[int, int]]:
+        """Return the parts that hold a text, in order; case does not count."""
         wanted = text.lower()
-        places = range(max(start[0], 0), len(self.cards)) if by > 0 else range(start[0], -1, -1)
-        for place in places:
-            if place == len(self.cards):
-                continue
-            card = self.cards[place]
-            parts = range(card.part_count) if by > 0 else range(card.part_count - 1, -1, -1)
-            for part in parts:
-                is_further = (place, part) > start if by > 0 else (place, part) < start
-                if is_further and wanted in card.source(part).lower():
-                    return place, part
-        return None
+        return [
+            (place, part)
+            for place, card in enumerate(self.cards)
+            for part in range(card.part_count)
+            if wanted in card.source(part).lower()
+        ]
 
     # Copying
 

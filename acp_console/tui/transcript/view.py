@@ -81,6 +81,14 @@ class TranscriptView(Widget, can_focus=True):
         place: int
 
     @dataclass
+    class Searched(Message):
+        """The search stands at one of the parts with the searched text."""
+
+        number: int
+        """1 for the first of all; 0 if no part has it."""
+        total: int
+
+    @dataclass
     class Opened(Message):
         """The user wants to see more of an item than its card shows."""
 
@@ -447,16 +455,26 @@ class TranscriptView(Widget, can_focus=True):
         self._shown = []
         self.refresh()
         self._found = None
-        return not text or self.search_on(-1)
+        if text:
+            return self.search_on(-1)
+        self.post_message(self.Searched(0, 0))
+        return True
 
     def search_on(self, by: int) -> bool:
-        """Go to the next part with the searched text, or the previous one."""
-        start = self._found or ((len(self.cards), 0) if by < 0 else (-1, 0))
-        found = self.document.next_with(self.query_text, start, by)
-        if found is None:
+        """Go to the next part with the searched text, or the previous one; the ends are joined."""
+        found = self.document.parts_with(self.query_text)
+        if not found:
+            self.post_message(self.Searched(0, 0))
             return False
-        self._found = found
-        self.show_card(*found)
+        if self._found is None:
+            at = len(found) - 1 if by < 0 else 0
+        elif by > 0:
+            at = bisect_right(found, self._found) % len(found)
+        else:
+            at = (bisect_left(found, self._found) - 1) % len(found)
+        self._found = found[at]
+        self.post_message(self.Searched(at + 1, len(found)))
+        self.show_card(*found[at])
         return True
 
     def action_search_on(self, by: int) -> None:

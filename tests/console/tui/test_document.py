@@ -70,9 +70,8 @@ def test_other_states_of_the_items_keep_what_is_folded_and_tell_the_new_places()
 
 def test_search_and_jumps_name_the_next_part_and_the_next_card() -> None:
     made = document(*ITEMS)
-    assert made.next_with("TWO", (-1, 0), 1) == (1, 1)
-    assert made.next_with("two", (1, 1), 1) is None
-    assert made.next_with("two", (5, 0), -1) == (1, 1)
+    assert made.parts_with("TWO") == [(1, 1)]
+    assert made.parts_with("three") == []
     assert [made.next_of("call", start, 1) for start in (0, 2, 3)] == [2, 3, None]
 
 

@@ -335,6 +335,8 @@ async def test_a_search_goes_to_the_text_and_on_to_the_one_before() -> None:
         await until(pilot, lambda: "needle 2" in lines(app))
         await pilot.press("n", "N")
         await until(pilot, lambda: "needle 2" in lines(app))
+        await pilot.press("N", "N")
+        await until(pilot, lambda: "needle 0" in lines(app))
         assert not app.view.search("nowhere")
 
 
