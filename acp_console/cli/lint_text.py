@@ -119,12 +119,12 @@ def _counts(reports: Sequence[LintReport], left_out: Mapping[str, int], unread: 
 
 def _print_group(found: list[Finding], more: int, columns: int) -> None:
     first = found[0]
-    at_fault = " and ".join(sorted({each.at_fault for each in found}))
+    sides = sorted({each.at_fault for each in found})
     title = Text.assemble(
         (f"{first.severity:<8}", f"bold {COLOURS[first.severity]}"),
         (first.rule.name, "bold"),
         (f"  {first.rule.id}", "dim"),
-        f"  at fault: {at_fault}",
+        f"  at fault: {' and '.join(sides)}",
         ("  heuristic" if first.rule.basis == "heuristic" else "", "dim"),
         f"  {first.rule.text}",
     )
@@ -132,7 +132,10 @@ def _print_group(found: list[Finding], more: int, columns: int) -> None:
     table.add_column(justify="right", style="bold", no_wrap=True, min_width=columns)
     table.add_column()
     for each in found:
-        table.add_row(frame_numbers(each, FRAMES), single_line(each.message, MESSAGE_WIDTH))
+        message = single_line(each.message, MESSAGE_WIDTH)
+        if len(sides) > 1:
+            message += f" (at fault: {each.at_fault})"
+        table.add_row(frame_numbers(each, FRAMES), message)
     if more:
         table.add_row("", Text(f"… and {more} more; --all shows them", style="dim"))
     table.add_row(Text("fix", style="green"), first.fix)

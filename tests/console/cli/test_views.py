@@ -1,4 +1,4 @@
-"""What `show --view` prints; and every example of docs/reading.md."""
+"""What `show --view` prints; and every example of the pages about reading recordings."""
 
 from __future__ import annotations
 
@@ -18,11 +18,17 @@ from tests.console.conftest import Call, Outcome
 from tests.inspector.talks import Said, ask, frames, update
 
 ROOT = Path(__file__).parents[3]
-PAGE = ROOT / "docs/reading.md"
+PAGES = ("reading", "agent-hangs", "whose-fault", "one-session")
 EXAMPLE = re.compile(
-    r"^```console\n\$ (?P<line>[^\n]*)\n(?P<out>.*?)^```$", re.MULTILINE | re.DOTALL
+    r"^(?P<indent> *)```console\n *\$ (?P<line>[^\n]*)\n(?P<out>.*?)^ *```$",
+    re.MULTILINE | re.DOTALL,
 )
-EXAMPLES = [(each["line"], each["out"]) for each in EXAMPLE.finditer(PAGE.read_text())]
+EXAMPLES = {
+    (each["line"], re.sub(rf"^{each['indent']}", "", each["out"], flags=re.MULTILINE)): page
+    for page in PAGES
+    for each in EXAMPLE.finditer((ROOT / f"docs/{page}.md").read_text())
+}
+"""Commands with what they print, and the last page that has them."""
 TROUBLE = "recordings/reading/trouble.acp.ndjson"
 ALLOWED = "recordings/reading/allowed.acp.ndjson"
 
@@ -47,7 +53,7 @@ def told(view: Call, name: str, *words: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("line", "out"), EXAMPLES, ids=[line for line, _ in EXAMPLES])
-def test_every_example_of_the_page_says_what_it_says(view: Call, line: str, out: str) -> None:
+def test_every_example_of_the_pages_says_what_it_says(view: Call, line: str, out: str) -> None:
     program, *words = shlex.split(line)
     assert program == "acp-console"
     done = view(*words)
@@ -55,8 +61,9 @@ def test_every_example_of_the_page_says_what_it_says(view: Call, line: str, out:
     assert done.out.replace("\n", "").isprintable()
 
 
-def test_the_page_has_examples_of_every_view() -> None:
-    assert len(EXAMPLES) >= 10
+def test_every_page_has_examples() -> None:
+    assert set(EXAMPLES.values()) == set(PAGES)
+    assert len(EXAMPLES) >= 24
 
 
 def test_without_a_view_frames_are_shown_as_ever(view: Call) -> None:
