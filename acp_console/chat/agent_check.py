@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, Literal, TypeAlias
@@ -80,22 +80,26 @@ async def check_agents(
     start_timeout: float | None = None,
     session_timeout: float = SESSION_TIMEOUT_S,
     commands_timeout: float = COMMANDS_TIMEOUT_S,
+    on_checked: Callable[[AgentCheck], object] = lambda check: None,
 ) -> list[AgentCheck]:
     """Start each agent whose program is there, in a directory of its own, and return what came.
 
     Nothing is downloaded: what `npx` or `uvx` would download is not started. Commands of the
     catalogue that the user has not confirmed are started only with `start_unconfirmed`. Without
-    `start_timeout` each has as long to start as it is known to need.
+    `start_timeout` each has as long to start as it is known to need. `on_checked` gets each result
+    as soon as it is known.
     """
     results: dict[str, AgentCheck] = {}
     limiter = anyio.CapacityLimiter(jobs)
 
     async def check(entry: CatalogueEntry) -> None:
         if reason := why_not_started(entry, start_unconfirmed=start_unconfirmed):
-            results[entry.name] = AgentCheck(entry, reason)
-            return
-        async with limiter:
-            results[entry.name] = await try_one(entry)
+            found = AgentCheck(entry, reason)
+        else:
+            async with limiter:
+                found = await try_one(entry)
+        results[entry.name] = found
+        on_checked(found)
 
     async def try_one(entry: CatalogueEntry) -> AgentCheck:
         try:

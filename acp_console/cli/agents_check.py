@@ -16,6 +16,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.param_types import DURATION
+from acp_console.cli.progress import counting
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.tables import Layout, TableText
 from acp_console.wording.values import cell_text, plural
@@ -47,7 +48,7 @@ TABLE: Final = Layout(
 )
 
 
-@click.command(name="check", cls=Command, is_check=True)
+@click.command(name="check", cls=Command, is_check=True, shows_progress=True)
 @click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=complete_agent)
 @click.option(
     "--yes",
@@ -96,6 +97,7 @@ def command(
         found = await check_agents(
             catalogue,
             entries,
+            on_checked=counting(len(entries), "agents"),
             start_unconfirmed=start_unconfirmed,
             jobs=jobs,
             start_timeout=timeout,

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from acp_console.cli.errors import UsageError
+from acp_console.cli.progress import showing_progress
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.lasting_output import lasting_output
 
@@ -28,6 +29,7 @@ class Command(click.Command):
         sections: Mapping[str, Sequence[str]] | None = None,
         is_check: bool = False,
         hints: Mapping[str, str] | None = None,
+        shows_progress: bool = False,
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
@@ -39,9 +41,14 @@ class Command(click.Command):
         """Whether its exit code says what it found, also if the reader of its output has left."""
         self.hints: Mapping[str, str] = hints or {}
         """What to do instead, for options and commands of others that one may look for here."""
+        self.shows_progress = shows_progress
+        """Whether a bar shows how far it is in the files that it reads, or in what it counts."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        with lasting_output() if self.is_check else nullcontext():
+        with (
+            lasting_output() if self.is_check else nullcontext(),
+            showing_progress() if self.shows_progress else nullcontext(),
+        ):
             return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

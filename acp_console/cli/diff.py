@@ -37,7 +37,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="diff", cls=Command, docs="reading.md", is_check=True)
+@click.command(name="diff", cls=Command, docs="reading.md", is_check=True, shows_progress=True)
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
 @comparison_options("Expect differences as this file says: NAME.expect.toml.")

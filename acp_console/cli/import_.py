@@ -15,7 +15,7 @@ from acp_inspector.importers.importer import import_file
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="import", cls=Command, docs="importing.md")
+@click.command(name="import", cls=Command, docs="importing.md", shows_progress=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o",

@@ -27,6 +27,7 @@ from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_selection import HIDING, Selection
 from acp_console.cli.lint_text import markdown_report, print_report
+from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     filter_option,
     parse_filter,
@@ -81,7 +82,7 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint", cls=Command, docs="lint.md", is_check=True)
+@click.command(name="lint", cls=Command, docs="lint.md", is_check=True, shows_progress=True)
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option(
     get_args(Format),
@@ -164,7 +165,8 @@ def command(
         # What the baseline holds is taken away from all findings.
         limit=None if known.is_used else limit,
     )
-    linted = {str(file): _lint(file, options) for file in files}
+    each_file = current_progress().over(files, "recordings")
+    linted = {str(file): _lint(file, options) for file in each_file}
     gone: Json = []
     if known.is_used:
         gone = _settle(linted, known, options, limit=limit).gone_json()

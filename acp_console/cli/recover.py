@@ -9,13 +9,14 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
+from acp_console.cli.progress import current_progress
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_inspector.recording.recovery import recover
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="recover", cls=Command, docs="recording-format.md")
+@click.command(name="recover", cls=Command, docs="recording-format.md", shows_progress=True)
 @click.argument(
     "files",
     nargs=-1,
@@ -34,7 +35,7 @@ def command(*, files: tuple[Path, ...]) -> int:
     acp-console recover session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     code = exit_codes.DONE
-    for file in files:
+    for file in current_progress().over(files, "recordings"):
         count = recover(file)
         if count is None:
             code = exit_codes.USAGE

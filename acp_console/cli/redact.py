@@ -18,7 +18,7 @@ from acp_protocol.host.sanitize import escape_controls
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="redact", cls=Command, docs="redaction.md")
+@click.command(name="redact", cls=Command, docs="redaction.md", shows_progress=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="File to write."

@@ -32,10 +32,11 @@ from acp_console.cli.playing import (
     timeout_option,
     trust_option,
 )
+from acp_console.cli.progress import counting
 from acp_console.cli.replay_client import ClientReplay, check_options, learn_expectations
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.compare.steps import Level
-from acp_inspector.journal import Journal
+from acp_inspector.journal import Frame, Journal
 from acp_inspector.replay.acts import count_prompts
 from acp_inspector.replay.client_player import STEP_TIMEOUT, PlayLimits
 from acp_inspector.replay.trust import project_trust, recorded_acts
@@ -50,6 +51,7 @@ _SNAPSHOT = "acp-console snapshot FILE needs no peer"
     cls=AgentCommand,
     docs="replay.md",
     is_check=True,
+    shows_progress=True,
     hints={
         "--as": f"{_MOCK}; {_SNAPSHOT}",
         "--report": _MOCK,
@@ -171,7 +173,9 @@ def command(
         return run_until_signal(lambda: learn_expectations(client, file, format_))
 
     async def play() -> int:
-        result = await client.play(Journal(), comparison.options)
+        advance, journal = counting(len(frames), "messages"), Journal()
+        journal.subscribe(lambda entry: advance() if isinstance(entry, Frame) else None)
+        result = await client.play(journal, comparison.options)
         if format_ == "json":
             print_json({"file": str(file), **result.to_json()})
         else:

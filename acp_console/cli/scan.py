@@ -12,6 +12,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.progress import current_progress
 from acp_console.wording.values import plural
 from acp_inspector.redaction.files import find_secrets
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -23,7 +24,7 @@ EXCERPT_WIDTH: Final = 80
 """Characters of an excerpt, at most."""
 
 
-@click.command(name="scan", cls=Command, docs="redaction.md", is_check=True)
+@click.command(name="scan", cls=Command, docs="redaction.md", is_check=True, shows_progress=True)
 @click.argument(
     "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
 )
@@ -40,7 +41,7 @@ def command(*, files: tuple[Path, ...], format_: Format) -> int:
     """  # noqa: D301 - the mark by which click keeps lines apart
     findings: list[Json] = []
     counts: Counter[str] = Counter()
-    for file in files:
+    for file in current_progress().over(files, "files"):
         for found in find_secrets(file):
             counts[found.rule] += 1
             excerpt = single_line(found.excerpt, EXCERPT_WIDTH)

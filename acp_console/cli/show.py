@@ -18,6 +18,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     annotate,
     dialect_option,
@@ -99,6 +100,7 @@ _MIN_SUMMARY: Final = 20
         "Views": ("view", "at", "since"),
         "Output": ("format_", "as_json"),
     },
+    shows_progress=True,
 )
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
@@ -288,6 +290,7 @@ def _follow(file: Path, wanted: Filter, dialect: str | None) -> Iterator[Found]:
             sys.stdout.flush()
             time.sleep(POLL_INTERVAL_S)
 
+    current_progress().hide()
     with RecordingTail(file) as tail:
         yield from _match(lines(), file, wanted, Annotations(), dialect)
 

@@ -17,7 +17,7 @@ from acp_inspector.replay.snapshot import SnapshotComparison, compare_with_snaps
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="snapshot", cls=Command, docs="replay.md", is_check=True)
+@click.command(name="snapshot", cls=Command, docs="replay.md", is_check=True, shows_progress=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--update", "is_update", is_flag=True, help="Show what differs, and store the snapshot anew."

@@ -40,7 +40,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["table", "json"]
 
 
-@click.command(name="stats", cls=Command, docs="reading.md")
+@click.command(name="stats", cls=Command, docs="reading.md", shows_progress=True)
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option(
     "--by",

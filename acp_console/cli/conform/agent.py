@@ -23,6 +23,7 @@ from acp_console.cli.agent_option import (
 )
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.errors import UsageError, say
+from acp_console.cli.progress import current_progress
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.conformance.agent.judge import agent_suite, judge_agent
 from acp_inspector.conformance.model import Case, Report
@@ -56,6 +57,7 @@ _CLIENT = "acp-console conform client judges a client"
     docs="conformance.md",
     is_check=True,
     hints={"--side": _CLIENT, "--persona": _CLIENT},
+    shows_progress=True,
 )
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
@@ -206,5 +208,12 @@ async def _judge(
                 raise
             tails.append(opened.stderr_tail())
 
-    report = await judge_agent(connect, cases, options, name=agent.title)
+    progress = current_progress()
+    report = await judge_agent(
+        connect,
+        cases,
+        options,
+        name=agent.title,
+        on_played=lambda played, total: progress.count(total, "cases played", played),
+    )
     return report, next(filter(None, tails), ())

@@ -31,6 +31,7 @@ from acp_inspector.testing.recording_test import PlayOptions, run_recording
     docs="testing.md",
     is_check=True,
     hints={"--client": "acp-console test client PATH -- COMMAND runs a client"},
+    shows_progress=True,
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @click.option(

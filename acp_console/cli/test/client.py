@@ -28,6 +28,7 @@ _AGENT = "the agent is the recorded one; acp-console test agent plays against an
     docs="testing.md",
     is_check=True,
     hints={"--agent": _AGENT, "--update": _AGENT, "--allow-redacted": _AGENT},
+    shows_progress=True,
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]...", type=click.Path(path_type=Path))
 @level_option

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
 from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
 
@@ -24,6 +24,7 @@ from acp_console.cli.comparing import MAX_DIFFERENCES_SHOWN, all_option
 from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.param_types import Parsed
+from acp_console.cli.progress import counting
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.build_summary import build_summary
 from acp_console.wording.values import format_seconds, plural
@@ -78,7 +79,12 @@ class TestRuns:
             UsageError: there are no recordings.
         """
         played = self._without_ignored(self._found(paths or (Path(),), hint))
-        show = partial(_show, known=self.baseline, is_text=self.format == "text")
+        is_text = self.format == "text"
+        advance = counting(len(played), "recordings")
+
+        def show(outcome: PlayOutcome) -> None:
+            _show(outcome, self.baseline, is_text=is_text)
+            advance()
 
         async def play() -> int:
             outcomes = await run_recordings(played, play_one, jobs=self.jobs, on_outcome=show)

@@ -11,7 +11,7 @@ import io
 import os
 import sys
 import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from math import inf
 from pathlib import Path
@@ -47,6 +47,8 @@ class DecompressedFile:
 
     max_ratio: ClassVar[int | None] = MAX_RATIO
     """The limit of this process; None for none."""
+    on_open: ClassVar[Callable[[DecompressedFile], object] | None] = None
+    """Gets each file that this process opens, for who shows how far it is read."""
 
     def __init__(self, path: Path, *, is_joined: bool = True) -> None:
         """Open the file, with what a killed proxy had not written at its end.
@@ -57,10 +59,15 @@ class DecompressedFile:
             OSError: the file cannot be opened or read.
             RecordingError: the file is compressed with zstd, which this Python lacks.
         """
+        self.path = path
+        self.reached = 0
+        """The end of the last bytes that were read at an offset, instead of one after another."""
         self.unwritten = read_unwritten(path)
         """What is read after the file itself; it is never compressed."""
         self.source: io.BufferedReader = path.open("rb")
         """The file itself."""
+        if DecompressedFile.on_open is not None:
+            DecompressedFile.on_open(self)
         self._decompressed: _Decompressed | None = None
         self._problem: str | None = None
         self.file: BinaryIO = self.source
@@ -127,6 +134,21 @@ class DecompressedFile:
     @property
     def is_compressed(self) -> bool:
         return self._decompressed is not None
+
+    @property
+    def fraction_read(self) -> float:
+        """How much of the file itself is read, from 0 to 1; any thread may look."""
+        try:
+            descriptor = self.source.fileno()
+            size = os.fstat(descriptor).st_size
+            at = max(self.reached, os.lseek(descriptor, 0, os.SEEK_CUR))
+        except ValueError:
+            # It is closed.
+            return 1.0
+        except OSError:
+            # It is a pipe, whose end nobody knows.
+            return 0.0
+        return min(1.0, at / size) if size else 1.0
 
     @property
     def problem(self) -> str | None:

@@ -102,6 +102,8 @@ class FileContent:
         self._file.flush()
 
     def read(self, offset: int, size: int) -> bytes:
+        if not self.is_compressed:
+            self._stream.reached = offset + size
         if self._unwritten is None:
             return read_at(self._file.fileno(), offset, size)
         begin = self._unwritten.size

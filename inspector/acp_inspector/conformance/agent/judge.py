@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from functools import cache
 from importlib import import_module
@@ -45,17 +45,23 @@ MAX_UNANSWERED: Final = 2
 
 
 async def judge_agent(
-    connect: Connect, cases: Sequence[Case], options: Options, *, name: str = ""
+    connect: Connect,
+    cases: Sequence[Case],
+    options: Options,
+    *,
+    name: str = "",
+    on_played: Callable[[int, int], object] = lambda played, total: None,
 ) -> Report:
     """Play `cases` and return the verdicts.
 
-    Cases that leave no trace share connections; the others have one each.
+    Cases that leave no trace share connections; the others have one each. `on_played` gets after
+    each case how many were played, and how many will be: those without steps are judged at the end.
 
     Raises:
         AgentStartError: the agent could not be started.
         AcpError: it does not work at all, see `Peer.greet`.
     """
-    judge = _AgentJudge(connect, options)
+    judge = _AgentJudge(connect, options, on_played)
     await judge.greet()
     await judge.run(cases)
     return Report(
@@ -78,8 +84,12 @@ def agent_suite() -> Suite:
 
 
 class _AgentJudge:
-    def __init__(self, connect: Connect, options: Options) -> None:
+    def __init__(
+        self, connect: Connect, options: Options, on_played: Callable[[int, int], object]
+    ) -> None:
         self._connect = connect
+        self._on_played = on_played
+        self._total = 0
         self._options = options
         self._traffic = Traffic()
         self._results: dict[str, Result] = {}
@@ -106,6 +116,7 @@ class _AgentJudge:
             # Cases without steps are judged by traffic; here is some, whatever else is played.
             self._queue += [[case] for case in ORDINARY]
         self._queue += [[case] for case in played if case.own]
+        self._total = sum(map(len, self._queue))
         async with anyio.create_task_group() as tasks:
             for _ in range(min(self._options.jobs, len(self._queue))):
                 tasks.start_soon(self._work, tasks.cancel_scope)
@@ -175,7 +186,12 @@ class _AgentJudge:
         return ""
 
     def _pass_over(self, cases: Sequence[Case], reason: str) -> None:
-        self._results |= {each.id: Result(each, "not reached", reason) for each in cases}
+        for each in cases:
+            self._note(Result(each, "not reached", reason))
+
+    def _note(self, result: Result) -> None:
+        self._results[result.case.id] = result
+        self._on_played(len(self._results), self._total)
 
     async def _play(self, peer: Peer, cases: list[Case]) -> list[Case]:
         if not cases[0].own:
@@ -186,7 +202,7 @@ class _AgentJudge:
                 return []
         for place, case in enumerate(cases):
             result = await self._judge(case, peer)
-            self._results[case.id] = result
+            self._note(result)
             self._has_session = self._has_session or bool(peer.opened)
             if _silence(peer) and not self._has_session:
                 # Each other case would wait as long; perhaps not on another connection.
