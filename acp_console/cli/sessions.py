@@ -34,7 +34,8 @@ from acp_console.kept.session_store import (
 )
 from acp_console.wording.tables import Layout
 from acp_console.wording.transcript import transcript_lines
-from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
+from acp_console.wording.transcript_html import html_page
+from acp_console.wording.transcript_markdown import document_lines
 from acp_console.wording.values import OUTPUT_VERSION, below_home, cell_text, plural
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.session.conversation import Conversation
@@ -43,11 +44,12 @@ from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
-Format: TypeAlias = Literal["recording", "markdown", "json"]
+Format: TypeAlias = Literal["recording", "markdown", "html", "json"]
 
 WIDTH: Final = 160
 SUFFIXES: Final[dict[str, Format]] = {
     ".md": "markdown",
+    ".html": "html",
     ".json": "json",
     ".ndjson": "recording",
 }
@@ -183,15 +185,15 @@ def resume_command(*, id_: str | None, record: Path | None) -> int:
 @click.option(
     "--to",
     type=click.Choice(get_args(Format)),
-    help="Format; by default that of the name: .md, .json or .ndjson (a recording).",
+    help="Format; by default that of the name: .md, .html, .json or .ndjson (a recording).",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def export_command(*, id_: str | None, out: Path | None, to: Format | None, overwrite: bool) -> int:
     """Write a session to a file.
 
     Without ID, it is the last one of this directory. A recording holds the frames of all its runs,
-    for inspect, lint and replay. Markdown and JSON go to stdout without -o. Nothing is redacted:
-    see acp-console redact.
+    for inspect, lint and replay. Markdown, HTML and JSON go to stdout without -o. An HTML page runs
+    nothing and fetches nothing. Nothing is redacted: see acp-console redact.
 
     \b
     acp-console sessions export -o session.acp.ndjson
@@ -201,7 +203,7 @@ def export_command(*, id_: str | None, out: Path | None, to: Format | None, over
     if out is None:
         if to == "recording":
             raise UsageError("a recording cannot go to stdout", "name a file with -o FILE")
-        click.echo(_json(session) if to == "json" else _markdown(session), nl=False)
+        click.echo(_TEXTS[to or "markdown"](session), nl=False)
         return exit_codes.DONE
     if os.path.lexists(out) and not overwrite:
         raise UsageError(f"{out} exists already", "choose another name, or use --overwrite")
@@ -209,14 +211,14 @@ def export_command(*, id_: str | None, out: Path | None, to: Format | None, over
     if chosen is None:
         raise UsageError(
             f"{out} does not say which format to export",
-            "use a name that ends with .ndjson, .md or .json, or --to recording|markdown|json",
+            "use a name that ends with .ndjson, .md, .html or .json, or --to FORMAT",
         )
     fresh = out.with_name(f".{out.name}.{os.getpid()}")
     try:
         if chosen == "recording":
             export_recording(session, fresh)
         else:
-            text = _json(session) if chosen == "json" else _markdown(session)
+            text = _TEXTS[chosen](session)
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
             with os.fdopen(os.open(fresh, flags, 0o600), "w", encoding="utf-8") as file:
                 file.write(text)
@@ -338,22 +340,28 @@ def _decided(decision: Decision) -> str:
     return f"{decision.title}: {decision.option or 'an option'}{kind}"
 
 
+def _document(session: StoredSession) -> Iterator[str]:
+    """Yield the whole session as lines of Markdown."""
+    facts = [
+        f"{session.agent.title}, session {session.session_id}",
+        str(session.cwd),
+        f"{_time(session.started)} to {_time(session.last_used)}",
+        _context(session.usage),
+    ]
+    return document_lines(
+        read_conversations(session),
+        title=session.title or session.id,
+        facts=filter(None, facts),
+        agent=session.agent.title,
+    )
+
+
 def _markdown(session: StoredSession) -> str:
-    """Return the whole session as Markdown."""
+    return "".join(f"{line}\n" for line in _document(session))
 
-    def lines() -> Iterator[str]:
-        yield f"# {markdown_text(session.title or session.id)}"
-        yield ""
-        when = f"{_time(session.started)} to {_time(session.last_used)}"
-        for line in (f"{session.agent.title}, session {session.session_id}", session.cwd, when):
-            yield f"- {markdown_text(str(line))}"
-        if context := _context(session.usage):
-            yield f"- {context}"
-        yield ""
-        for talk in read_conversations(session):
-            yield from markdown_lines(talk.items, session.agent.title)
 
-    return "".join(f"{line}\n" for line in lines())
+def _html(session: StoredSession) -> str:
+    return "".join(f"{line}\n" for line in html_page(_document(session)))
 
 
 def _json(session: StoredSession) -> str:
@@ -366,6 +374,14 @@ def _json(session: StoredSession) -> str:
     ]
     talks = list(map(conversation, read_conversations(session)))
     return f"{ascii_json({**_facts(session), 'conversations': talks, 'decisions': decisions})}\n"
+
+
+_TEXTS: Final[dict[Format, Callable[[StoredSession], str]]] = {
+    "markdown": _markdown,
+    "html": _html,
+    "json": _json,
+}
+"""What writes the formats that are text."""
 
 
 def _facts(session: StoredSession) -> dict[str, Json]:

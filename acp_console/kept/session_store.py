@@ -327,8 +327,7 @@ class SessionStore:
         if not self.is_on:
             yield run
             return
-        slug = _NOT_NAME.sub("-", agent.name.lower()).strip("-")[:SLUG_CHARS]
-        path = self._folder / f"{now:%Y%m%d-%H%M%S-%f}-{slug}{SUFFIX}"
+        path = self._folder / f"{now:%Y%m%d-%H%M%S-%f}-{name_slug(agent.name)}{SUFFIX}"
         with ExitStack() as stack:
             try:
                 self._make_folder()
@@ -537,6 +536,11 @@ class SessionStore:
             self._folder.chmod(PRIVATE_DIRECTORY)
 
 
+def name_slug(name: str) -> str:
+    """Return a name as a part of a file's name: letters, digits and dashes."""
+    return _NOT_NAME.sub("-", name.lower()).strip("-")[:SLUG_CHARS].strip("-")
+
+
 def open_user_store() -> SessionStore:
     """Return the user's store.
 
@@ -621,6 +625,33 @@ def export_recording(session: StoredSession, path: Path) -> None:
         others = () if facts is None else facts.sessions.keys() - {part.session_id}
         parts.append((part.recording, others))
     _write_without(parts, path)
+
+
+def export_journal(
+    journal: Journal, agent: AgentSpec, cwd: Path, others: Collection[str], path: Path
+) -> None:
+    """Write a recording of what a journal has in memory, without the messages of other sessions.
+
+    For runs that are not kept; what is secret in a login is left out all the same.
+
+    Raises:
+        RecordingError: a file cannot be written, or `path` exists.
+    """
+    whole = path.with_name(f".{path.name}.whole")
+    keeping = login_redaction(agent, whole, lambda text: None)
+    header = new_header(agent.command, cwd, transport=agent.transport, dialect=agent.dialect)
+    writer = RecordingWriter(whole, keeping.header(header))
+    try:
+        sink = keeping.sink(writer)
+        for entry in list(journal.entries):
+            sink.write([entry])
+        writer.close()
+        if writer.failure:
+            raise RecordingError(f"cannot write {whole}: {writer.failure}")
+        _write_without([(whole, others)], path)
+    finally:
+        writer.close()
+        _unlink(whole)
 
 
 # Recordings

@@ -12,7 +12,8 @@ from typing import Final, Literal, TypeAlias
 
 from acp_console.traffic.rows import size_of
 from acp_console.wording.frames import ShownRow, edited_row, frame_json, other_row, table_lines
-from acp_console.wording.transcript_markdown import markdown_lines, markdown_text
+from acp_console.wording.transcript_html import html_page
+from acp_console.wording.transcript_markdown import document_lines
 from acp_console.wording.values import OUTPUT_VERSION, ascii_json
 from acp_inspector.filter.entries import ENTRY_TYPES, EntrySequence, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent
@@ -21,6 +22,7 @@ from acp_inspector.recording.format import Header, RecordingError, new_header
 from acp_inspector.recording.reader import read_header, read_lines
 from acp_inspector.recording.writer import RecordingWriter, atomic_replacement
 from acp_inspector.redaction.files import redact_recording
+from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
 from acp_inspector.session.exchanges import Exchanges
@@ -28,13 +30,14 @@ from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.frame_row import decoded_row
 from acp_protocol.dialects.spellings import NO_DIALECT
 
-SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown"]
+SaveFormat: TypeAlias = Literal["recording", "text", "JSON lines", "Markdown", "HTML"]
 
 SUFFIXES: Final[dict[SaveFormat, str]] = {
     "recording": ".acp.ndjson",
     "text": ".txt",
     "JSON lines": ".jsonl",
     "Markdown": ".md",
+    "HTML": ".html",
 }
 """The end of the file's name, by format."""
 ENTRIES_PER_WRITE: Final = 1000
@@ -101,7 +104,9 @@ def _lines(source: Path, format_: SaveFormat, context: Collection[int]) -> Itera
     edits = read_edits(source)
     match format_:
         case "Markdown":
-            yield from _markdown(header, found, edits)
+            yield from document_lines(_talks(header, found, edits))
+        case "HTML":
+            yield from html_page(document_lines(_talks(header, found, edits)))
         case "JSON lines":
             for row in _shown_rows(header, found, edits, context):
                 yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})
@@ -130,14 +135,11 @@ def _shown_rows(
             yield row if edit is None else edited_row(row, edit, decoder.dialect)
 
 
-def _markdown(header: Header, found: Iterable[Entry], edits: Edits) -> Iterator[str]:
+def _talks(header: Header, found: Iterable[Entry], edits: Edits) -> Iterable[Conversation]:
     talks = Conversations()
     talks.fold.decoder.begin_recording(header.dialect, header.cwd)
     talks.read(found, edits)
-    for session_id, talk in talks.sessions.items():
-        yield f"# {markdown_text(talk.info.title or session_id)}"
-        yield ""
-        yield from markdown_lines(talk.items, "Agent")
+    return talks.sessions.values()
 
 
 def _write(entries: EntrySequence, rows: Sequence[int], path: Path) -> None:

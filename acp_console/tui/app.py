@@ -410,6 +410,13 @@ class ConsoleApp(ThemedApp[int]):
             way: OpeningWay = "new" if wanted.way == "fork" else wanted.way
             self._chat_with(chat.spec, setup.cwd, setup, way, wanted.session_id)
 
+    @work(exclusive=True, group="save")
+    async def on_chat_screen_save_wanted(self, message: ChatScreen.SaveWanted) -> None:
+        # It takes time to import, and many chats are not saved.
+        from acp_console.tui.chat.save_talk import save_talk
+
+        await save_talk(self, message.chat, self._store)
+
     def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
         screen = message.screen

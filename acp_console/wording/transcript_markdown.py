@@ -9,6 +9,7 @@ from difflib import unified_diff
 from typing import Final, assert_never
 
 from acp_console.wording.values import format_size
+from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
     ElicitationItem,
     Item,
@@ -32,6 +33,31 @@ MAX_DIFF_CHARS: Final = 400_000
 _TICKS: Final = re.compile(r"`{3,}")
 _MARKS: Final = re.compile(r"([\\`*_\[\]<>#|~])")
 _STEPS: Final = {"completed": "[x]"}
+
+
+def document_lines(
+    talks: Iterable[Conversation],
+    *,
+    title: str = "",
+    facts: Iterable[str] = (),
+    agent: str = "Agent",
+) -> Iterator[str]:
+    """Yield conversations as one document.
+
+    Args:
+        talks: the conversations.
+        title: the heading above all of them; empty: each has its own.
+        facts: lines about them.
+        agent: the heading above what the agent says.
+    """
+    if title:
+        yield from (f"# {markdown_text(title)}", "")
+    lines = [f"- {markdown_text(each)}" for each in facts]
+    yield from [*lines, ""] if lines else ()
+    for talk in talks:
+        if not title:
+            yield from (f"# {markdown_text(talk.info.title or talk.session_id)}", "")
+        yield from markdown_lines(talk.items, agent)
 
 
 def markdown_lines(items: Iterable[Item], agent: str) -> Iterator[str]:

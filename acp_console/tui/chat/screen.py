@@ -123,6 +123,12 @@ class ChatScreen(Screen[None]):
 
         screen: ChatScreen
 
+    @dataclass
+    class SaveWanted(Message):
+        """The user wants to save what was said in a chat."""
+
+        chat: ChatSession
+
     def __init__(
         self,
         chat: ChatSession,
@@ -544,6 +550,9 @@ class ChatScreen(Screen[None]):
     def type_from_transcript(self, event: TranscriptView.Typed) -> None:
         self.editor.insert(event.character)
         self.editor.focus()
+
+    def action_save(self) -> None:
+        self.post_message(self.SaveWanted(self.chat))
 
     @work
     async def action_restart(self) -> None:

@@ -6,11 +6,9 @@ import shlex
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from pathlib import Path
 from typing import ClassVar, Final
 
-import anyio.to_thread
 from textual import getters, on, work
 from textual.actions import SkipAction
 from textual.app import ComposeResult
@@ -34,7 +32,6 @@ from acp_console.traffic.rows import (
     read_row,
     size_of,
 )
-from acp_console.traffic.saving import save_rows
 from acp_console.traffic.scanner import NO_MATCH, FilterStaleness, TrafficScanner, growth_of
 from acp_console.tui.commands import bindings
 from acp_console.tui.filter_input import FilterInput
@@ -46,10 +43,9 @@ from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.minimap import Minimap
-from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen
+from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen, save_as_wanted
 from acp_console.tui.traffic.table import FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
-from acp_console.wording.values import plural
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence, RecordingEntries
 from acp_inspector.filter.frames import EntryFields
@@ -660,24 +656,8 @@ class TrafficPane(Vertical):
 
     @work(group="save")
     async def _save_rows(self, wanted: SaveRequest) -> None:
-        try:
-            secrets = await anyio.to_thread.run_sync(
-                partial(
-                    save_rows,
-                    self._entries,
-                    wanted.rows,
-                    wanted.path,
-                    redacts=wanted.redacts,
-                    format_=wanted.format,
-                    overwrites=wanted.overwrites,
-                    edits=self._view.edit_rows(wanted.rows),
-                )
-            )
-        except AcpError as problem:
-            self.notify(str(problem), severity="error", markup=False)
-            return
-        replaced = f", {plural(secrets, 'secret')} replaced" if wanted.redacts else ""
-        self.notify(f"Saved to {wanted.path}{replaced}", markup=False)
+        edits = self._view.edit_rows(wanted.rows)
+        await save_as_wanted(self, self._entries, wanted, edits)
 
     def action_break(self) -> None:
         """Offer a breakpoint for frames like this one."""

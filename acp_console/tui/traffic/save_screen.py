@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import ClassVar, get_args
 
@@ -14,17 +15,18 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.widget import Widget
 from textual.widgets import Checkbox, RadioSet, Static
 
-from acp_console.traffic.saving import SUFFIXES, SaveFormat, saved_size
+from acp_console.traffic.saving import SUFFIXES, SaveFormat, save_rows, saved_size
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.path_input import PathInput
 from acp_console.tui.toggles import SignedCheckbox, SignedRadioButton
-from acp_console.wording.values import format_number, format_size
+from acp_console.wording.values import format_number, format_size, plural
 from acp_inspector.filter.entries import EntrySequence
 from acp_protocol.errors import AcpError
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,20 +70,30 @@ class SaveScreen(Dialog[SaveRequest | None]):
     line = getters.query_one(PathInput)
 
     def __init__(
-        self, entries: EntrySequence, selections: Mapping[str, Sequence[int]], chosen: str
+        self,
+        entries: EntrySequence,
+        selections: Mapping[str, Sequence[int]],
+        chosen: str,
+        *,
+        format_: SaveFormat = "recording",
+        name: str = "saved",
     ) -> None:
-        """Offer to save the rows of one of the `selections`, at first those of `chosen`."""
+        """Offer to save the rows of one of the `selections`, at first those of `chosen`.
+
+        `format_` and the `name` of the file, without its suffix, can be changed.
+        """
         super().__init__()
+        self._file_name = name
         self._entries = entries
         self._names = list(selections)
         self._selections = selections
         self._chosen = chosen
-        self._format: SaveFormat = "recording"
+        self._format: SaveFormat = format_
 
     def compose(self) -> ComposeResult:
         with Vertical() as box:
             box.border_title = "Save"
-            yield PathInput(f"saved{SUFFIXES[self._format]}", id="save-path")
+            yield PathInput(f"{self._file_name}{SUFFIXES[self._format]}", id="save-path")
             with Horizontal():
                 with RadioSet(id="save-rows"):
                     for name, rows in self._selections.items():
@@ -158,3 +170,26 @@ class SaveScreen(Dialog[SaveRequest | None]):
             pass
         self.notify("Write the name of a file", severity="warning")
         return None
+
+
+async def save_as_wanted(
+    widget: Widget, entries: EntrySequence, wanted: SaveRequest, edits: Collection[int] = ()
+) -> None:
+    """Save what the user wants, and say where it is or why it is not; see `save_rows`."""
+    save = partial(
+        save_rows,
+        entries,
+        wanted.rows,
+        wanted.path,
+        redacts=wanted.redacts,
+        format_=wanted.format,
+        overwrites=wanted.overwrites,
+        edits=edits,
+    )
+    try:
+        secrets = await to_thread.run_sync(save)
+    except AcpError as problem:
+        widget.notify(escape_controls(str(problem)), severity="error", markup=False)
+        return
+    replaced = f", {plural(secrets, 'secret')} replaced" if wanted.redacts else ""
+    widget.notify(escape_controls(f"Saved to {wanted.path}{replaced}"), markup=False)

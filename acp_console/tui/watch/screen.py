@@ -141,6 +141,9 @@ class WatchScreen(Screen[None]):
             view = self.view
             talk.display, inspection.display = view != "wire", view != "talk"
 
+    def action_save(self) -> None:
+        self.inspection.traffic.action_save()
+
     def action_intercept(self) -> None:
         if self._client is not None:
             self.app.push_screen(BreakpointsScreen(self._client))

@@ -207,6 +207,7 @@ def test_a_session_is_exported_as_markdown(store: SessionStore, call: Call) -> N
         "re: use **bold**\n",
     ):
         assert part in text
+    assert "<del>-two</del>" in call("sessions", "export", "a", "--to", "html").out
     assert json.loads(call("sessions", "export", "a", "--to", "json").out)["session"] == "a"
 
 

@@ -46,7 +46,7 @@ async def test_attachments_are_saved_and_opened_as_the_user_agrees(
         await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
         await pilot.press("escape")
         chat_of(app).conversation.focus()
-        await pilot.press("G", "ctrl+s")
+        await pilot.press("G", "o")
         await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
         await until(pilot, lambda: "image · image/png · 6 B" in say(app))
         await pilot.press("s")

@@ -343,9 +343,7 @@ STATES: Final = {
         protocol=2,
     ),
     "new-session": State([READY, ["alt+n"], "MCP servers", work_in_shop], WAITS, is_furnished=True),
-    "attachments": State(
-        [READY, ASK, "Issue 12", READY, ["tab"], ["ctrl+s"], "s saves"], ATTACHMENTS
-    ),
+    "attachments": State([READY, ASK, "Issue 12", READY, ["tab"], ["o"], "s saves"], ATTACHMENTS),
     "traffic": State(TRAFFIC, FINISHED),
     "rewound": State([*TRAFFIC, ["g"], [*"jjjjj"]], FINISHED),
     "save": State([*TRAFFIC, ["ctrl+s"], "replace secrets"], FINISHED),

@@ -161,7 +161,7 @@ async def test_the_attachments_of_a_card_are_opened_from_a_recording(tmp_path: P
     async with app.run_test(size=(120, 30)) as pilot:
         await pilot.press("ctrl+t")
         await until(pilot, lambda: "now ·" in say(app) and talk_of(app).view.cards)
-        await pilot.press("j", "ctrl+s")
+        await pilot.press("j", "o")
         await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
 
 
