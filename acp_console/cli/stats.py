@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Literal, TypeAlias, get_args
 
@@ -28,12 +29,14 @@ from acp_console.wording.statistics import (
     method_cells,
     session_cells,
     session_turns,
+    step_name,
     turn_cells,
 )
 from acp_console.wording.values import OUTPUT_VERSION
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import Counts, Histogram, MethodStatistics
+from acp_inspector.views.turn_times import TimeSplit
 from acp_protocol.json_values import get as member
 from acp_protocol.jsonrpc import Json
 
@@ -79,8 +82,8 @@ def print_statistics(model: SessionModel, by: By) -> None:
             items = model.statistics.sessions.items()
             rows = [session_cells(model, key, tally) for key, tally in items]
         case "turn":
-            rows = [turn_cells(turn, tally) for turn, tally in counted_turns(model)]
-    print_table(TABLES[by], rows)
+            rows = [turn_cells(model, turn, tally) for turn, tally in counted_turns(model)]
+    print_table(TABLES[by], [[cell.text for cell in row] for row in rows])
 
 
 def statistics_json(model: SessionModel, by: By) -> dict[str, Json]:
@@ -91,11 +94,16 @@ def statistics_json(model: SessionModel, by: By) -> dict[str, Json]:
         rows = [_method_json(tally) for tally in statistics.methods.values()]
     elif by == "session":
         rows = [
-            {"session": key, "turns": len(session_turns(model, key)), **_tally_json(tally)}
+            {
+                "session": key,
+                "turns": len(turns := session_turns(model, key)),
+                "time": _split_json(model, turns),
+                **_tally_json(tally),
+            }
             for key, tally in statistics.sessions.items()
         ]
     else:
-        rows = [_turn_json(turn, tally) for turn, tally in counted_turns(model)]
+        rows = [_turn_json(model, turn, tally) for turn, tally in counted_turns(model)]
     total = _tally_json(statistics.total)
     return {"acp_stats": OUTPUT_VERSION, "by": by, "total": total, "rows": rows}
 
@@ -133,7 +141,7 @@ def _tally_json(tally: Counts) -> dict[str, Json]:
     }
 
 
-def _turn_json(turn: SessionTurn, tally: Counts) -> dict[str, Json]:
+def _turn_json(model: SessionModel, turn: SessionTurn, tally: Counts) -> dict[str, Json]:
     return {
         "turn": turn.number,
         "session": turn.session_id,
@@ -143,11 +151,22 @@ def _turn_json(turn: SessionTurn, tally: Counts) -> dict[str, Json]:
         "stop_reason": turn.stop_reason,
         "error": turn.error,
         "duration": _rounded(turn.duration),
+        "time": _split_json(model, [turn]),
         "first_update": _rounded(turn.first_update),
         "first_output": _rounded(turn.first_output),
         "tokens": turn.usage,
         **_tally_json(tally),
     }
+
+
+def _split_json(model: SessionModel, turns: Iterable[SessionTurn]) -> dict[str, Json]:
+    split = sum((model.turn_times.of(turn, model.at) for turn in turns), TimeSplit())
+    longest: dict[str, Json] | None = None
+    if (step := split.longest) is not None:
+        name = step_name(model, step)
+        longest = {"frame": step.n, "name": name, "seconds": _rounded(step.seconds)}
+    times = {key: _rounded(getattr(split, key)) for key in ("person", "tools", "agent")}
+    return {**times, "longest": longest}
 
 
 def _durations_json(durations: Histogram) -> dict[str, Json]:

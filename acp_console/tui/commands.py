@@ -304,6 +304,10 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     ),
     "statistics": (
         Command("statistics.by", "b", "by", "By", "Group by method, session or turn"),
+        Command("statistics.sort", "s", "sort", "Sort",
+                "Sort by a time, then by the next column; a click on its name sorts too"),
+        Command("statistics.turn_round", "S", "turn_round", "Turn round",
+                "Sort the other way round", False),
     ),
     "waiting": (
         Command("waiting.last", "e", "last", "End",

@@ -73,8 +73,37 @@ class TableText:
             self._fits = {width: self._fit(width)}
         return self._fits[width]
 
-    def heading(self, width: int) -> str:
-        return self.line(self._layout.columns, width)
+    def heading(self, width: int, *, sorted_by: str = "", sign: str = "") -> str:
+        """Return the names of the columns; a sign of one column marks that of `sorted_by`."""
+        text = self.line(self._layout.columns, width)
+        begin, end = self._spans(width).get(sorted_by, (0, 0))
+        name = cell_len(sorted_by)
+        if not end or end - begin < name:
+            return text
+        if self._layout.columns.index(sorted_by) in self._right:
+            # It takes the gap before the name, so that nothing moves.
+            at = end - name - 1
+            return text[: max(at, 0)] + sign + text[max(at, 0) + (at >= 0) :]
+        at = begin + name
+        return text[:at] + sign + text[at + 1 :]
+
+    def names(self, width: int) -> list[str]:
+        """Return the names of the shown columns."""
+        return [*self._spans(width)]
+
+    def column_at(self, width: int, x: int) -> str | None:
+        """Return the column at position `x` of a line, or the next one if that is a gap."""
+        spans = self._spans(width).items()
+        return next((name for name, (_, end) in spans if 0 <= x < end), None)
+
+    def _spans(self, width: int) -> dict[str, tuple[int, int]]:
+        """Return where each shown column begins and ends in a line."""
+        fit = self.fit(width)
+        begin, spans = 0, dict[str, tuple[int, int]]()
+        for place, columns in zip(fit.shown, fit.widths, strict=True):
+            spans[self._layout.columns[place]] = begin, begin + columns
+            begin += columns + GAP
+        return spans
 
     def line(self, cells: Sequence[str], width: int, *, last: int | None = None) -> str:
         """Return one row; `last` limits the cells, as the end of a slice."""

@@ -202,23 +202,48 @@ class AnalysisRow:
     """The style of its last cell."""
 
 
-def table_lines(
-    layout: Layout, rows: Sequence[AnalysisRow], width: int, *, least: int = MIN_FLEXIBLE_WIDTH
-) -> tuple[list[Line], tuple[str, ...]]:
-    """Return a heading and `rows` for a width, and the hidden columns.
-
-    Columns are hidden if the flexible one would get fewer than `least` characters.
-    """
-    table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
+def table_lines(table: TableText, rows: Sequence[AnalysisRow], width: int) -> list[Line]:
+    """Return the rows of a table for a width."""
     fit = table.fit(width)
-    lines = [Line((("muted", table.heading(width)),))]
+    lines: list[Line] = []
     for row in rows:
         parts = (("", table.line(row.cells, width)),)
         if row.style and fit.shown:
             before = table.line(row.cells, width, last=-1)
             parts = (("", before + " " * GAP), (row.style, row.cells[fit.shown[-1]]))
         lines.append(Line(parts, row.target, row.cells[:2]))
-    return lines, fit.hidden
+    return lines
+
+
+class ColumnHead(Static):
+    """One line above the others that stays when they scroll: names of columns, or an axis."""
+
+    DEFAULT_CSS = """
+    ColumnHead {
+        height: 1;
+        color: $text-muted;
+    }
+    """
+
+    @dataclass
+    class Clicked(Message):
+        """The user clicked on it."""
+
+        x: int
+        """The column of the screen, from its left edge."""
+
+    def __init__(self) -> None:
+        super().__init__(markup=False)
+        self.display = False
+
+    def show(self, text: str) -> None:
+        """Show a text; hide the line if it is empty."""
+        self.display = bool(text)
+        self.update(text)
+
+    def on_click(self, event: Click) -> None:
+        event.stop()
+        self.post_message(self.Clicked(event.x))
 
 
 T = TypeVar("T")
@@ -259,6 +284,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
     """
 
     lines = getters.query_one(LineList)
+    column_head = getters.query_one(ColumnHead)
 
     @dataclass
     class TargetChosen(Message):
@@ -283,6 +309,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def compose(self) -> ComposeResult:
         yield Static(classes="tab-head", markup=False)
+        yield ColumnHead()
         yield LineList()
 
     def on_mount(self) -> None:
@@ -363,17 +390,27 @@ class AnalysisTab(Vertical, Generic[T, A]):
 
     def show_wrapped(self, lines: Sequence[Line], *, has_cursor: bool = True) -> None:
         """Show lines, wrapped to the width."""
+        self.column_head.show("")
         self.lines.show(wrap_lines(lines, self.lines.width), has_cursor=has_cursor)
 
     def show_table(
-        self, layout: Layout, rows: Sequence[AnalysisRow], *, least: int = MIN_FLEXIBLE_WIDTH
-    ) -> tuple[str, ...]:
-        """Show a table; return the hidden columns."""
-        lines, hidden = table_lines(layout, rows, self.lines.width, least=least)
-        self.lines.show(lines)
-        if self.lines.cursor == 0:
-            self.lines.choose(1)
-        return hidden
+        self,
+        layout: Layout,
+        rows: Sequence[AnalysisRow],
+        *,
+        least: int = MIN_FLEXIBLE_WIDTH,
+        sorted_by: str = "",
+        sign: str = "",
+    ) -> TableText:
+        """Show a table, and a sign at the column that it is sorted by; return it.
+
+        Columns are hidden if the flexible one would get fewer than `least` characters.
+        """
+        table = TableText(layout, [row.cells for row in rows], min_flexible_width=least)
+        width = self.lines.width
+        self.column_head.show(table.heading(width, sorted_by=sorted_by, sign=sign))
+        self.lines.show(table_lines(table, rows, width))
+        return table
 
     def on_resize(self) -> None:
         self.call_after_refresh(self.show_again)

@@ -25,6 +25,7 @@ from acp_inspector.session.history import Versioned
 from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
+from acp_inspector.views.turn_times import TurnTimes
 from acp_inspector.views.wait_graph import WaitContext, WaitGraph, request_subject, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
@@ -60,6 +61,7 @@ class SessionModel:
         self.conversations = Conversations(dialect, exchanges=self.exchanges)
         self.capabilities = Capabilities()
         self.statistics = Statistics()
+        self.turn_times = TurnTimes()
         self.last_paired: tuple[PairedMessage, ...] = ()
         """The messages of the last frame, each with its exchange."""
         self.n = 0
@@ -142,6 +144,7 @@ class SessionModel:
         if self._has_conversations_only:
             return entry
         self.capabilities.apply(entry, paired)
+        self.turn_times.apply(events)
         facts = [event for event in events if event.is_fact]
         self._note_activity(entry, facts)
         decoded = self.decoded

@@ -28,7 +28,7 @@ HANG_SECONDS: Final = 30.0
 """Seconds of silence after which a wait counts as hung."""
 _WORKING_METHODS: Final = frozenset({*RESTORING, "session/prompt"})
 """Requests of the client during which the agent sends requests of its own."""
-_USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
+USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
 """Requests of the agent that the user decides."""
 
 
@@ -161,7 +161,7 @@ def _whom(exchange: Exchange, known: WaitContext) -> Party:
         return "hold"
     if opposite(exchange.requester) in known.gone:
         return "gone"
-    if exchange.requester == "agent" and exchange.request.method in _USER_METHODS:
+    if exchange.requester == "agent" and exchange.request.method in USER_METHODS:
         return "user"
     if exchange.request.method == "terminal/wait_for_exit":
         return "terminal"

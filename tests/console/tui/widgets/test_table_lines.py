@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from acp_console.tui.analysis.tab import AnalysisRow, table_lines
-from acp_console.wording.tables import Layout
+from acp_console.wording.tables import Layout, TableText
 
 LAYOUT = Layout(
     columns=("from", "method", "count", "size", "note"),
@@ -23,13 +23,19 @@ ROWS = (
 )
 
 
+def table(rows: Sequence[AnalysisRow]) -> TableText:
+    return TableText(LAYOUT, [row.cells for row in rows])
+
+
 def texts(rows: Sequence[AnalysisRow], width: int) -> list[str]:
-    lines, _ = table_lines(LAYOUT, rows, width)
-    return ["".join(text for _, text in line.parts) for line in lines]
+    """Return the heading and the rows."""
+    lines = table_lines(table(rows), rows, width)
+    shown = ["".join(text for _, text in line.parts) for line in lines]
+    return [table(rows).heading(width), *shown]
 
 
 def hidden(width: int) -> tuple[str, ...]:
-    return table_lines(LAYOUT, ROWS, width)[1]
+    return table(ROWS).fit(width).hidden
 
 
 def test_a_column_in_which_nothing_stands_is_left_out() -> None:
@@ -51,8 +57,18 @@ def test_columns_that_can_be_spared_go_first_and_are_told() -> None:
 
 
 def test_rows_lead_to_what_they_stand_for() -> None:
-    lines, _ = table_lines(LAYOUT, ROWS, 80)
-    assert [line.target for line in lines] == [None, 1, 2]
+    lines = table_lines(table(ROWS), ROWS, 80)
+    assert [line.target for line in lines] == [1, 2]
+
+
+def test_the_sign_of_the_sorted_column_moves_no_name_and_each_name_can_be_clicked() -> None:
+    plain = table(ROWS).heading(100)
+    for name in ("from", "method", "count", "size"):
+        head = table(ROWS).heading(100, sorted_by=name, sign="▼")
+        assert head.replace("▼", " ") == plain
+        assert "▼" in head
+        assert table(ROWS).column_at(100, plain.index(name)) == name
+    assert table(ROWS).column_at(100, len(plain) + 5) is None
 
 
 @given(st.integers(40, 200), st.lists(st.text("ab 日", max_size=70), max_size=5))
