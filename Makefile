@@ -72,7 +72,7 @@ docs: install-dev ## make the pages of the docs that the code knows best anew
 
 pictures: install-dev ## make the pictures of the docs anew
 	@$(BIN)/python -m tools.make_pictures
-	@$(BIN)/python -m tools.make_cast
+	@$(BIN)/python -m tools.make_film
 
 LOCK := $(BIN)/python -m piptools compile --quiet --upgrade --generate-hashes --strip-extras --allow-unsafe \
 	--no-header --no-emit-index-url --no-emit-find-links --no-emit-trusted-host --no-emit-options
