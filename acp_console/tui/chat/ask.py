@@ -5,20 +5,22 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from textual.binding import Binding, BindingType
 from textual.containers import Vertical
-from textual.content import Content
 from textual.events import DescendantFocus, Key, Paste
 from textual.geometry import Region
 from textual.message import Message
 from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
-from textual.widgets import Button, Static
+from textual.widgets import Static
 
 from acp_console.tui.textual_fixes import set_timer
+
+ENTER: Final = "\n"
+"""The key Enter, as a text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,8 @@ class PermissionTiming:
     """Seconds for which a prompt that has just come under the keys or the mouse accepts nothing."""
     burst_s: float = 0.05
     """Seconds in which a second key makes a choice the beginning of a text."""
+    flash_s: float = 1.5
+    """Seconds for which the reason is marked why a key does nothing."""
     clock: Callable[[], float] = time.monotonic
 
 
@@ -102,21 +106,30 @@ class KeyAsk(Ask, can_focus=True):
         self._is_typing = False
 
     def on_key(self, event: Key) -> None:
-        character = event.character
-        if not self.has_focus or character is None or not event.is_printable:
+        key = ENTER if event.key == "enter" else event.character
+        if not self.has_focus or key is None or not (event.is_printable or key == ENTER):
             return
         event.stop()
         if self._key is not None:
             # Two keys at once are the beginning of a text, as from a slow connection.
             self._key_timer.stop()
-            character, self._key = self._key + character, None
-        if self._is_typing or not self.has_settled or not self.decides(character):
-            self.pass_on(character)
+            key, self._key = self._key + key, None
+        is_live = self.decides(key)
+        if is_live and not self.has_settled and not self._is_typing:
+            self.come_too_early(key)
+        if key == ENTER and not self._is_typing and not (is_live and self.has_settled):
+            # It is no text either.
+            return
+        if self._is_typing or not self.has_settled or not is_live:
+            self.pass_on(key)
         elif self.timing.burst_s:
-            self._key = character
+            self._key = key
             self._key_timer = set_timer(self, self.timing.burst_s, self._take_key)
         else:
-            self.decide(character)
+            self.decide(key)
+
+    def come_too_early(self, key: str) -> None:
+        """Say why a key that decides does not count yet."""
 
     def on_paste(self, event: Paste) -> None:
         if self.has_focus:
@@ -133,44 +146,15 @@ class KeyAsk(Ask, can_focus=True):
         self._is_typing = True
         self.post_message(self.Typed(text))
 
-    def has_seen(self, place: int) -> bool:
-        """Return whether a choice was wholly on the screen; if not, scroll to it."""
-        button = self.query(ChoiceButton)[place]
-        if not button.was_seen:
-            self.app.bell()
-            button.scroll_visible(animate=False)
-        return button.was_seen
-
     def action_scroll_part(self, by: int, pages: bool = False) -> None:
         """Scroll the part that does not fit, by rows or pages."""
-        for part in self.query(".message, .choices"):
+        for part in self.query(".message, .choices, .whole"):
             rows = by * max(part.size.height - 1, 1) if pages else by
             part.scroll_relative(y=rows, animate=False)
 
 
-class ChoiceButton(Button):
-    """A choice, with a number; it counts once its end was on the screen."""
-
-    @dataclass
-    class Seen(Message):
-        """Its end was on the screen for the first time."""
-
-    def __init__(self, place: int, label: Content, *, is_whole: bool = True) -> None:
-        super().__init__(Content.assemble(f"{place + 1}  ", label), name=str(place), compact=True)
-        self.can_focus = False
-        self.was_seen = False
-        self._is_whole = is_whole
-
-    def render_lines(self, crop: Region) -> list[Strip]:
-        """Note what stands on the screen: only that is rendered."""
-        if self._is_whole and not self.was_seen and shows_end(self, crop):
-            self.was_seen = True
-            self.post_message(self.Seen())
-        return super().render_lines(crop)
-
-
-class Address(Static):
-    """An address to open; it counts once its end was on the screen."""
+class ReadText(Static):
+    """A text to read before the user agrees; it counts once its end was on the screen."""
 
     class Seen(Message):
         """Its end was on the screen for the first time."""

@@ -31,7 +31,7 @@ from acp_console.chat.elicitation import (
     FormRequest,
     PageRequest,
 )
-from acp_console.tui.chat.ask import Address, Ask, KeyAsk, PermissionTiming
+from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming, ReadText
 from acp_console.tui.toggles import SignedCheckbox, SignedSelectionList
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import as_list
@@ -192,7 +192,7 @@ class PageView(KeyAsk):
         about = Content.assemble("The agent wants you to go to ", (request.host, "bold"), ":")
         with VerticalScroll(classes="message", can_focus=False):
             yield Static(about, markup=False)
-            yield Address(request.url, classes="address", markup=False)
+            yield ReadText(request.url, classes="address", markup=False)
             yield Static(_shown(request.message), classes="question", markup=False)
         yield Static(UNSEEN, classes="unseen", markup=False)
         with Horizontal(classes="buttons"):
@@ -200,14 +200,14 @@ class PageView(KeyAsk):
             yield Button("Copy the address (c)", name="copy", compact=True, classes="allow")
             yield Button("No (n)", name="decline", compact=True, classes="reject")
 
-    @on(Address.Seen)
+    @on(ReadText.Seen)
     def note_what_is_seen(self) -> None:
         self.query_one(".unseen").display = False
 
     @property
     def _can_accept(self) -> bool:
         """Whether the user can know where the address leads."""
-        is_seen = self.query_one(Address).was_seen
+        is_seen = self.query_one(ReadText).was_seen
         if not is_seen:
             self.app.bell()
         return is_seen and self.has_settled

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import Horizontal, Vertical, VerticalScroll
-from textual.content import Content
+from textual.containers import Horizontal, Vertical
 from textual.events import Key
 from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button, Input, Static
 
 from acp_console.chat.logins import LoginMethod, login_line
-from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
+from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.choice_list import ChoiceAsk, Line
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 KINDS = {
@@ -25,7 +25,7 @@ KINDS = {
 }
 
 
-class LoginView(KeyAsk):
+class LoginView(ChoiceAsk):
     """Offers the ways to log in, by number or click."""
 
     @dataclass
@@ -42,24 +42,24 @@ class LoginView(KeyAsk):
         self, methods: Sequence[LoginMethod], timing: PermissionTiming, *, can_leave: bool = False
     ) -> None:
         """`can_leave`: whether the agent goes on without a login."""
-        super().__init__(tuple(method.id for method in methods), timing)
+        lines = [Line(_label(each)) for each in methods]
+        super().__init__(tuple(method.id for method in methods), timing, lines)
         self._methods = methods
         self._can_leave = can_leave
         self._filled: LoginMethod | None = None
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
-        text = "The agent wants you to log in. Press a number; F5 starts it again."
+        text = "The agent wants you to log in; F5 starts it again."
         if self._can_leave:
-            text = "Log in: press a number or click. Esc leaves it."
+            text = "Log in; Esc leaves it."
         elif not self._methods:
             text = "The agent wants you to log in, and offers no way. Log in with its own program."
         yield Static(text, classes="question", markup=False)
-        with VerticalScroll(classes="choices", can_focus=False):
-            for place, method in enumerate(self._methods[:9]):
-                about = f"{KINDS[method.kind]}  {single_line(method.description, 120)}"
-                name = f"{single_line(method.name, 60)}  "
-                yield ChoiceButton(place, Content.assemble(name, (about, "$text-muted")))
+        yield from self.compose_choices()
+
+    def hint(self) -> str:
+        return "Press a number, or ↑ ↓ and Enter." if self._methods else ""
 
     def on_key(self, event: Key) -> None:
         if event.key != "escape":
@@ -75,21 +75,15 @@ class LoginView(KeyAsk):
             self.post_message(self.Left())
 
     def decides(self, key: str) -> bool:
-        return self._filled is None and key in [*"123456789"[: len(self._methods)]]
-
-    def decide(self, key: str) -> None:
-        self._choose(int(key) - 1)
+        return self._filled is None and super().decides(key)
 
     @on(Button.Pressed)
     def press(self, event: Button.Pressed) -> None:
         event.stop()
-        if event.button.name == "set":
-            self._take_variables()
-        else:
-            self._choose(int(event.button.name or "0"))
+        self._take_variables()
 
-    def _choose(self, place: int) -> None:
-        if not self.has_settled or self._filled is not None or not self.has_seen(place):
+    def take(self, place: int) -> None:
+        if self._filled is not None:
             return
         method = self._methods[place]
         if method.kind == "variables":
@@ -126,3 +120,8 @@ class LoginView(KeyAsk):
         if self._filled is not None:
             values = {each.name or "": each.value for each in self.query(Input) if each.value}
             self.post_message(self.Chosen(self._filled, values))
+
+
+def _label(method: LoginMethod) -> str:
+    name, about = single_line(method.name, 60), single_line(method.description, 120)
+    return " · ".join(filter(None, (name, KINDS[method.kind], about)))

@@ -11,39 +11,21 @@ from typing import Final
 
 from textual import on
 from textual.app import ComposeResult
-from textual.containers import ItemGrid
 from textual.content import Content
 from textual.events import Click
 from textual.message import Message
 from textual.style import Style
-from textual.widgets import Button, Static
 
-from acp_console.tui.chat.ask import ChoiceButton, KeyAsk, PermissionTiming
-from acp_console.tui.textual_fixes import set_timer
+from acp_console.chat.permission_choices import first_choice, permission_choices
+from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceList, Line
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import PermissionRequest, ToolCallItem
-from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import get_string
-from acp_protocol.jsonrpc import Json
 
-MAX_NAME: Final = 10_000
-"""Characters of an option's name that are shown."""
-NARROWEST: Final = 24
-"""Minimum width of the options, in cells; all are as wide as the longest one."""
-MARGIN: Final = 4
-"""Cells around a label."""
-KINDS: Final = {
-    "allow_once": ("allow", "once"),
-    "allow_always": ("allow", "always"),
-    "reject_once": ("reject", "once"),
-    "reject_always": ("reject", "always"),
-}
-
-
-SETTLING: Final = "Allow this?"
-FOCUSED: Final = "Allow this? Press a number or click"
-UNFOCUSED: Final = "Allow this? Click, or press Tab and a number."
+QUESTION: Final = "Allow this?"
+FOCUSED: Final = "Press a number, or ↑ ↓ and Enter"
+UNFOCUSED: Final = "Click, or press Tab and a number."
 META: Final = "permission_key"
 """Names the key in what can be clicked."""
 
@@ -54,16 +36,14 @@ def _clickable(text: str, key: str) -> Content:
 
 
 UNSEEN: Final = Content.assemble(
-    "Allow this? Read to the end first: PgDn shows more, ", _clickable("! skips that", "!"), "."
+    "Read to the end first: PgDn shows more, ", _clickable("! skips that", "!"), "."
 )
-MORE: Final = "Allow this? Read all options first: PgDn shows more."
-WHY: Final = _clickable("w: no, and why", "w")
 SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
-FRAME_ROWS: Final = 10
-"""Rows of the hint, the borders, the editor, the bars, and one of the transcript."""
-OTHER_ROWS: Final = 14
+FRAME_ROWS: Final = 11
+"""Rows of the hint, a gap, the borders, the editor, the bars, and one of the transcript."""
+OTHER_ROWS: Final = 12
 """Rows of the screen that are left to the options, the editor and the bars, if possible."""
 
 
@@ -78,15 +58,16 @@ class CallDetails(TranscriptView, can_focus=False):
         self.show([self.card])
 
     def on_mount(self) -> None:
-        self.call_after_refresh(self._fit)
+        self.call_after_refresh(self.fit)
 
     def on_resize(self) -> None:
         super().on_resize()
-        self._fit()
+        self.fit()
 
-    def _fit(self) -> None:
+    def fit(self) -> None:
+        """Leave room for the choices, the editor and the bars."""
         height = self.screen.size.height
-        choices = self.parent.query(".choices") if self.parent is not None else ()
+        choices = self.parent.query(ChoiceList) if self.parent is not None else ()
         others = FRAME_ROWS + sum(each.region.height for each in choices)
         most = max(3, min(int(height * SHARE), height - max(OTHER_ROWS, others)))
         self.styles.height = max(1, self.count_rows(most))
@@ -95,7 +76,7 @@ class CallDetails(TranscriptView, can_focus=False):
         # What was seen in the other form counts no more.
         self.has_shown_end = False
         super().action_split()
-        self.call_after_refresh(self._fit)
+        self.call_after_refresh(self.fit)
 
     def on_end_shown(self) -> None:
         if not self.has_shown_end:
@@ -104,7 +85,7 @@ class CallDetails(TranscriptView, can_focus=False):
             self.post_message(self.Moved())
 
 
-class PermissionView(KeyAsk):
+class PermissionView(ChoiceAsk):
     """Shows the call and offers the options; the choice goes up as a message."""
 
     @dataclass
@@ -127,18 +108,17 @@ class PermissionView(KeyAsk):
         timing: PermissionTiming,
         call: ToolCallItem | None = None,
     ) -> None:
-        super().__init__(permission, timing)
+        self._offered = permission_choices(permission.options)
+        lines = [Line(each.label, each.key, not each.allows, each.is_whole)
+                 for each in self._offered]  # fmt: skip
+        super().__init__(permission, timing, lines, first_choice(self._offered))
         self.permission = permission
+        self.border_title = QUESTION
         self._details = None if call is None else CallDetails(call)
         self._call = call
         self.subject_shown = () if call is None else call.subject
         """What the user decides on."""
         self._may_skip = False
-        # Agents that offer "always" first would have it chosen by habit.
-        self._options = sorted(
-            permission.options, key=lambda option: get_string(option, "kind") != "allow_once"
-        )
-        self._ids = [get_string(option, "optionId") for option in self._options]
 
     @property
     def has_changed(self) -> bool:
@@ -148,55 +128,14 @@ class PermissionView(KeyAsk):
     def compose(self) -> ComposeResult:
         if self._details is not None:
             yield self._details
-        yield Static(SETTLING, classes="question", markup=False)
-        buttons = [_button(*each) for each in enumerate(self._options)]
-        widest = max((Content.from_text(each.label).cell_length for each in buttons), default=0)
-        with ItemGrid(min_column_width=max(NARROWEST, widest + MARGIN), classes="choices"):
-            yield from buttons
+        yield from self.compose_choices()
 
-    def on_mount(self) -> None:
-        self._show_hint()
-
-    def on_show(self) -> None:
-        super().on_show()
-        self._show_hint()
-
-    def on_focus(self) -> None:
-        # `has_focus` is set after this.
-        self.call_later(self._show_hint)
-
-    def on_blur(self) -> None:
-        self.call_later(self._show_hint)
-
-    def _show_hint(self) -> None:
-        """Show how to choose as soon as a choice counts."""
-        wait = self.counts_from - self.timing.clock()
-        text: str | Content = UNFOCUSED
-        if wait > 0:
-            text = SETTLING
-        elif not self._is_seen:
-            text = UNSEEN
-        elif not all(each.was_seen for each in self.query(ChoiceButton)):
-            text = MORE
-        elif self.has_focus:
-            text = self._keys
-        self.query_one(".question", Static).update(text)
-        if wait > 0:
-            set_timer(self, wait, self._show_hint)
-
-    @property
-    def _keys(self) -> Content:
-        """The keys that count here; a click on one does the same."""
-        keys = [Content(FOCUSED)]
-        if "reject_once" in self._kinds:
-            keys.append(WHY)
-        if self._has_changes:
-            keys.append(SIDES)
-        return Content("; ").join(keys) + "."
-
-    @property
-    def _kinds(self) -> list[str]:
-        return [get_string(option, "kind") for option in self._options]
+    def hint(self) -> str | Content:
+        if not self._is_seen:
+            return UNSEEN
+        if not self.has_focus:
+            return UNFOCUSED
+        return Content(" · ").join([Content(FOCUSED), *([SIDES] if self._has_changes else [])])
 
     @property
     def _has_changes(self) -> bool:
@@ -212,30 +151,30 @@ class PermissionView(KeyAsk):
             return not self._is_seen
         if key == "d":
             return self._has_changes
-        kinds = self._kinds
-        return _KINDS_OF_KEYS.get(key) in kinds or key in [*"123456789"[: len(kinds)]]
+        return super().decides(key)
 
     def decide(self, key: str) -> None:
         if key == "!":
             self._may_skip = True
-            self._show_hint()
-            return
-        if key == "d" and self._details is not None:
+            self.show_hint()
+        elif key == "d" and self._details is not None:
             self._details.action_split()
-            return
-        place = int(key) - 1 if key.isdecimal() else self._kinds.index(_KINDS_OF_KEYS[key])
-        if not self._choose(place, explains=key == "w"):
-            self.pass_on(key)
+        else:
+            super().decide(key)
 
     @property
     def _is_seen(self) -> bool:
         """Whether all that is asked was on the screen, or the user does not want to see it."""
         return self._may_skip or self._details is None or self._details.has_shown_end
 
-    @on(ChoiceButton.Seen)
     @on(TranscriptView.Moved)
     def note_what_is_seen(self) -> None:
-        self._show_hint()
+        self.show_hint()
+
+    @on(ChoiceList.Placed)
+    def fit(self) -> None:
+        if self._details is not None:
+            self._details.fit()
 
     def action_scroll_part(self, by: int, pages: bool = False) -> None:
         """Scroll the details, and the options after them."""
@@ -248,31 +187,10 @@ class PermissionView(KeyAsk):
         else:
             details.scroll_rows(by)
 
-    def on_button_pressed(self, event: Button.Pressed) -> None:
-        event.stop()
-        self._choose(int(event.button.name or "0"))
+    def obstacle(self, place: int) -> str | Content | None:
+        """Consent needs sight of all of it."""
+        return UNSEEN if self._offered[place].allows and not self._is_seen else None
 
-    def _choose(self, position: int, *, explains: bool = False) -> bool:
-        if position >= len(self._ids) or not self.has_settled:
-            return False
-        allows = not get_string(self._options[position], "kind").startswith("reject")
-        if allows and not self._is_seen:
-            # Consent needs sight of all of it.
-            self.app.bell()
-        elif self.has_seen(position):
-            option_id = self._ids[position]
-            self.post_message(self.Chosen(self, self.permission, option_id, explains))
-        return True
-
-
-_KINDS_OF_KEYS: Final = {"y": "allow_once", "n": "reject_once", "w": "reject_once"}
-
-
-def _button(position: int, option: Json) -> ChoiceButton:
-    kind, name = get_string(option, "kind"), get_string(option, "name")
-    look, word = KINDS.get(kind, ("other", single_line(kind, 16)))
-    # What it covers must not be cut off; one that is nevertheless cannot be chosen.
-    label = single_line(name, MAX_NAME) + (f" ({word})" if word not in name.lower() else "")
-    button = ChoiceButton(position, Content(label), is_whole=len(name) <= MAX_NAME)
-    button.add_class(look)
-    return button
+    def take(self, place: int) -> None:
+        chosen = self._offered[place]
+        self.post_message(self.Chosen(self, self.permission, chosen.option_id, chosen.explains))

@@ -53,7 +53,7 @@ say(ask_consent(toolCallId="t"))
 end(prompt)
 hear("never")
 """
-"""Asks for a permission: "1  Yes", "2  No"."""
+"""Asks for a permission: "1 Yes", "2 No"."""
 
 BURST = PermissionTiming(typing_pause_s=0, settle_s=0, burst_s=0.2)
 

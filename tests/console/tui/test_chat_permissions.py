@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 from textual.events import Key, Paste
-from textual.widgets import Button
 
 from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.choice_list import ChoiceLine
 from acp_console.tui.chat.form import PageView
 from acp_console.tui.chat.permission import CallDetails, PermissionView
 from acp_console.tui.confirm import ConfirmScreen
@@ -35,7 +35,7 @@ async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_i
             assert "- one" in shown
             assert "+ changed" in shown
             assert "? waits for you" in say(app)
-            number = re.search(rf"(\d)  {answer}", shown)
+            number = re.search(rf"(\d) {answer}", shown)
             assert number
             await pilot.press(number[1])
             await until(pilot, lambda: word in say(app) and "● ready" in say(app))  # noqa: B023 - it is waited for at once
@@ -43,8 +43,8 @@ async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_i
             assert not app.screen.query(PermissionView)
         # By mouse.
         await pilot.press(*"run echo hi", "enter")
-        await until(pilot, lambda: "Allow this? Press" in say(app))
-        assert await pilot.click("PermissionView Button.allow")
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert await pilot.click("PermissionView ChoiceLine")
         await until(pilot, lambda: "✓ Run echo hi" in say(app) and "● ready" in say(app))
         # At the keys in the hint.
         await pilot.press(*"edit notes.txt: two => three", "enter")
@@ -52,8 +52,7 @@ async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_i
         assert not re.search("- two .*three", say(app))
         await pilot.click(offset=place_of(app, "d: side"))
         await until(pilot, lambda: re.search("- two .*three", say(app)))
-        await until(pilot, lambda: "w: no, and why" in say(app))
-        await pilot.click(offset=place_of(app, "w: no"))
+        await pilot.click(offset=place_of(app, "No, and say why"))
         await until(pilot, lambda: not app.screen.query(PermissionView))
         assert "Tell the agent why" in say(app)
         assert notes.read_text() == "changed\ntwo\n"
@@ -77,7 +76,7 @@ async def test_message_that_begins_with_a_digit_answers_no_permission_prompt(
     timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
     async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter")
-        await until(pilot, lambda: "1  Yes" in say(app))
+        await until(pilot, lambda: "1 Yes" in say(app))
         # The last key was just pressed: the prompt leaves the focus where it is.
         assert chat_of(app).editor.has_focus
         clock.now = 10
@@ -118,7 +117,7 @@ async def test_nobody_allows_what_was_not_on_the_screen(
         await until(pilot, lambda: "Read to the end first" in say(app))
         assert "line 0" in say(app)
         await pilot.press("1", "y")
-        assert await pilot.click("PermissionView Button.allow")
+        assert await pilot.click("PermissionView ChoiceLine")
         await pilot.pause()
         assert app.screen.query(PermissionView)
         if skip == "key":
@@ -225,9 +224,9 @@ async def test_what_allows_once_comes_before_what_allows_always(
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await until(pilot, lambda: "Press a number" in say(app))
-        labels = [str(each.label) for each in app.screen.query(Button)]
-        assert [label[:11] for label in labels] == [
-            "1  Option 2", "2  Option 0", "3  Option 1", "4  Option 3",
+        labels = [each.line.label for each in app.screen.query(ChoiceLine)]
+        assert labels[:4] == [
+            "Option 2", "Option 0 (always)", "Option 1 (always)", "Option 3",
         ]  # fmt: skip
         await pilot.press("1")
         await until(pilot, lambda: "you said allow_once 2" in say(app))
@@ -300,14 +299,12 @@ async def test_click_on_a_permission_prompt_that_just_appeared_decides_nothing(
     timing = PermissionTiming(typing_pause_s=0.01, settle_s=0.5, clock=clock)
     async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter")
-        await until(pilot, lambda: "1  Yes" in say(app))
-        assert await pilot.click("PermissionView Button.allow")
+        await until(pilot, lambda: "1 Yes" in say(app))
+        assert await pilot.click("PermissionView ChoiceLine")
         await pilot.pause()
         assert "? waits for you" in say(app)
         clock.now = 0.6
-        # While a button shows that it was pressed, Textual ignores further clicks on it.
-        await until(pilot, lambda: not app.screen.query("PermissionView Button.-active"))
-        assert await pilot.click("PermissionView Button.allow")
+        assert await pilot.click("PermissionView ChoiceLine")
         await until(pilot, lambda: "● ready" in say(app))
 
 

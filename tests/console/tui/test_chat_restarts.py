@@ -132,7 +132,7 @@ hear("never")
 """
     async with open_chat(workplace, agent(script)) as (app, pilot):
         await pilot.press(*"go", "enter")
-        await until(pilot, lambda: "1  Yes" in say(app))
+        await until(pilot, lambda: "1 Yes" in say(app))
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         await pilot.press("y")
@@ -197,7 +197,7 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
 async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent) -> None:
     async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
         await pilot.press(*"go", "enter")
-        await until(pilot, lambda: "1  Yes" in say(app))
+        await until(pilot, lambda: "1 Yes" in say(app))
         for key in ("f5", "ctrl+q"):
             await pilot.press(key)
             await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))

@@ -1,4 +1,4 @@
-"""What is remembered must be read before it is chosen: names of options are shown whole."""
+"""The options of a permission prompt: a line each, and read whole before they are chosen."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 from textual.app import App, ComposeResult
-from textual.widgets import Button
 
 from acp_console.tui.chat import screen as chat
-from acp_console.tui.chat.ask import PermissionTiming
+from acp_console.tui.chat.ask import KeyAsk, PermissionTiming
+from acp_console.tui.chat.choice_list import ChoiceLine
 from acp_console.tui.chat.permission import PermissionView
 from acp_inspector.session.items import PermissionRequest
 from acp_protocol.jsonrpc import Json
@@ -17,10 +17,13 @@ from tests.console.tui.conftest import say, until
 
 LONG = "Allow edits of notes.md, and do not ask again in this session"
 SHORT = "Allow"
+KINDS = {"Allow": "allow_once", LONG: "allow_always", "Reject": "reject_once"}
 
 
 def permission(*names: str) -> PermissionRequest:
-    options: list[Json] = [{"optionId": name, "name": name, "kind": "allow_once"} for name in names]
+    options: list[Json] = [
+        {"optionId": name, "name": name, "kind": KINDS.get(name, "allow_once")} for name in names
+    ]
     return PermissionRequest(1, options)
 
 
@@ -29,34 +32,91 @@ class Asking(App[None]):
 
     CSS_PATH = Path(chat.__file__).parent / "chat.tcss"
 
-    def __init__(self, *names: str, settle_s: float = 0.5) -> None:
+    def __init__(self, *names: str, settle_s: float = 0) -> None:
         super().__init__()
         self._names = names
         self._settle_s = settle_s
         self.chosen: list[str] = []
+        self.typed = ""
 
     def compose(self) -> ComposeResult:
-        timing = PermissionTiming(settle_s=self._settle_s, burst_s=0)
+        timing = PermissionTiming(settle_s=self._settle_s, burst_s=0, flash_s=1000)
         yield PermissionView(permission(*self._names), timing)
 
     def on_permission_view_chosen(self, event: PermissionView.Chosen) -> None:
         self.chosen.append(event.option_id)
 
+    def on_key_ask_typed(self, event: KeyAsk.Typed) -> None:
+        self.typed += event.text
 
-@pytest.mark.parametrize(
-    ("names", "width", "columns"),
-    [((LONG, SHORT), 80, 1), ((LONG, SHORT), 200, 2), ((SHORT, SHORT), 80, 2)],
-)
-async def test_options_stand_side_by_side_where_all_of_them_fit(
-    names: tuple[str, ...], width: int, columns: int
-) -> None:
-    app = Asking(*names)
-    async with app.run_test(size=(width, 24)):
-        buttons = [*app.query(Button)]
-        assert len({each.region.x for each in buttons}) == columns
-        assert all(name in str(each.label) for name, each in zip(names, buttons, strict=True))
-        for each in buttons:
-            assert each.region.height * each.content_size.width >= len(str(each.label))
+
+def lines(app: Asking) -> list[ChoiceLine]:
+    return [*app.query(ChoiceLine)]
+
+
+@pytest.mark.parametrize(("width", "columns"), [(50, 1), (80, 2), (200, 2)])
+async def test_each_option_is_one_line_and_rejects_stand_apart(width: int, columns: int) -> None:
+    places: list[tuple[int, int]] = []
+    for names in ((SHORT, "Reject"), (LONG, "Reject", SHORT)):
+        app = Asking(*names)
+        async with app.run_test(size=(width, 24)) as pilot:
+            await until(
+                pilot,
+                lambda app=app: len({each.region.x for each in lines(app)}) == columns,
+            )
+            assert all(each.region.height == 1 for each in lines(app))
+            assert app.query_one(PermissionView).region.width <= 100
+            first, reject = (
+                next(each for each in lines(app) if each.line.label == name)
+                for name in (SHORT, "Reject")
+            )
+            places.append((reject.region.x - first.region.x, reject.region.y - first.region.y))
+    # Beside the first one that allows, however many follow it.
+    assert places[0] == places[1] or columns == 1
+
+
+async def test_a_name_that_is_cut_is_shown_whole_before_it_is_chosen() -> None:
+    app = Asking(LONG, SHORT, "Reject")
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(PermissionView)
+        view.focus()
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert LONG not in say(app)
+        before = view.region
+        await pilot.press("2")
+        await until(pilot, lambda: LONG in say(app) and "press 2 again" in say(app))
+        assert app.chosen == []
+        # Nothing moves.
+        assert view.region == before
+        await pilot.press("2", "a")
+        await until(pilot, lambda: app.chosen == [LONG, LONG])
+
+
+async def test_the_cursor_begins_on_once_and_goes_to_the_other_group_and_back() -> None:
+    app = Asking(LONG, "Reject", SHORT)
+    async with app.run_test(size=(80, 24)) as pilot:
+        app.query_one(PermissionView).focus()
+        await until(pilot, lambda: "› 1 Allow" in say(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: app.chosen == [SHORT])
+        await pilot.press("right")
+        await until(pilot, lambda: "› 3 Reject" in say(app))
+        await pilot.press("left", "down", "down", "enter")
+        await until(pilot, lambda: app.chosen == [SHORT, "Reject"])
+
+
+async def test_a_key_that_comes_too_early_says_so_and_decides_nothing() -> None:
+    app = Asking(SHORT, "Reject", settle_s=1000)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(PermissionView)
+        view.take_focus()
+        await pilot.press("enter")
+        await until(pilot, lambda: "Too early" in say(app))
+        assert app.typed == ""
+        await pilot.press("1")
+        await until(pilot, lambda: "1 went to your message" in say(app))
+        assert app.typed == "1"
+        assert app.chosen == []
 
 
 async def test_the_end_of_a_long_name_is_shown() -> None:
@@ -66,30 +126,25 @@ async def test_the_end_of_a_long_name_is_shown() -> None:
 
 
 async def test_an_option_is_chosen_only_after_it_was_on_the_screen() -> None:
-    names = [f"{number}: {LONG}" for number in range(1, 10)]
-    app = Asking(*names, settle_s=0)
+    names = [f"Option {number}" for number in range(1, 13)]
+    app = Asking(*names)
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(PermissionView).focus()
-        await until(pilot, lambda: "PgDn shows more" in say(app))
-        assert names[8] not in say(app)
-        await pilot.press("9")
-        await until(pilot, lambda: names[8] in say(app))
-        assert app.chosen == []
-        # Those between were never there.
-        await pilot.press("pageup", "pagedown")
         await until(pilot, lambda: "Press a number" in say(app))
-        await pilot.press("9", "1")
-        await until(pilot, lambda: app.chosen == [names[8], names[0]])
+        assert names[11] not in say(app)
+        await pilot.press(*["down"] * 11)
+        await until(pilot, lambda: names[11] in say(app))
+        await pilot.press("enter", "1")
+        await until(pilot, lambda: app.chosen == [names[11], names[0]])
 
 
 async def test_an_option_whose_name_never_ends_cannot_be_chosen() -> None:
-    app = Asking("x" * 100_000, SHORT, settle_s=0)
+    app = Asking("x" * 100_000, SHORT)
     async with app.run_test(size=(80, 24)) as pilot:
         app.query_one(PermissionView).focus()
-        await pilot.press(*["pagedown"] * 40)
-        await until(pilot, lambda: SHORT in say(app))
-        assert app.query_one(".choices").region.height <= 9
-        await pilot.press("1", "2")
+        await pilot.press("1")
+        await until(pilot, lambda: "never ends" in say(app))
+        await pilot.press(*["pagedown"] * 10, "1", "2")
         await until(pilot, lambda: app.chosen == [SHORT])
 
 
@@ -116,5 +171,5 @@ async def test_the_hint_names_only_keys_that_count() -> None:
         app.query_one(PermissionView).focus()
         await until(pilot, lambda: "Press a number" in say(app))
         # There is no way to reject, and there are no changes to show.
-        assert "w:" not in say(app)
+        assert "say why" not in say(app)
         assert "d:" not in say(app)
