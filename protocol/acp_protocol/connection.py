@@ -48,6 +48,8 @@ logger = logging.getLogger(__name__)
 
 CLOSE_TIMEOUT: Final = 2.0
 """Seconds that closing the transport may take."""
+NOTIFIED_AT_ONCE: Final = 16
+"""Notifications that a task may send, as long as there is room, before others have their turn."""
 LAST_SEND_TIMEOUT: Final = 0.25
 """Seconds for sending the cancellation of a request, and what is being sent at the end."""
 
@@ -79,6 +81,7 @@ class Connection:
         self._endpoint = Endpoint(allow_batches=allow_batches)
         self._pending: dict[RequestId, _PendingRequest] = {}
         self._sending = anyio.Lock()
+        self._notified = 0
         self._closed = anyio.Event()
         self._close_reason: Exception | None = None
         self._tasks = BackgroundTasks()
@@ -169,8 +172,10 @@ class Connection:
             ConnectionClosedError: the peer does not read any more.
         """
         await self._send(encode_notification(method, add_trace(params)))
-        # A pipe with room never makes the sender wait, but the reader must have its turn.
-        await anyio.lowlevel.checkpoint()
+        self._notified += 1
+        if self._notified % NOTIFIED_AT_ONCE == 0:
+            # A transport with room never makes the sender wait, but others must have their turn.
+            await anyio.lowlevel.checkpoint()
 
     def disallow_batches(self) -> None:
         self._endpoint.disallow_batches()

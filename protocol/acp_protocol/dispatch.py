@@ -24,6 +24,7 @@ import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 from acp_protocol import jsonrpc
+from acp_protocol.concurrency import Change
 from acp_protocol.endpoint import Endpoint
 from acp_protocol.errors import ConnectionClosedError, RequestFailedError
 from acp_protocol.handler import ConnectionLimits, Handler, NotificationObserver, Response
@@ -63,8 +64,8 @@ class Dispatcher:
         self._unsettled = 0
         """Requests that are handled, or whose response has not been sent."""
         self._started = 0
-        self._sent = _Change()
-        self._settled = _Change()
+        self._sent = Change()
+        self._settled = Change()
 
     async def handle_notification(self, notification: Notification) -> None:
         """Handle `notification` in its turn; return when it is queued."""
@@ -202,7 +203,7 @@ class SessionQueues:
         self._max_sessions = max_sessions
         self._queues: dict[str | None, deque[_Entry]] = {}
         """Queues that hold an entry; the first one of a queue may have started."""
-        self._room = _Change()
+        self._room = Change()
 
     async def put(self, session: str | None, handle: Callable[[], Awaitable[None]]) -> None:
         """Await `handle` in its turn, in a task; entries after it wait until it returns.
@@ -282,21 +283,6 @@ class _Entry:
     sessions: list[str | None] = field(default_factory=list[str | None])
     blockers: int = 0
     """Queues in which another entry is before this one."""
-
-
-class _Change:
-    """Wakes everything that waits for the next change."""
-
-    _event: anyio.Event | None = None
-
-    async def wait(self) -> None:
-        self._event = self._event or anyio.Event()
-        await self._event.wait()
-
-    def notify(self) -> None:
-        if self._event is not None:
-            self._event.set()
-            self._event = None
 
 
 def session_of(params: Json) -> str | None:

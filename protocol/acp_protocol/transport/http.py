@@ -38,6 +38,7 @@ from acp_protocol.jsonrpc import (
     RequestId,
     SuccessResponse,
     encode_error,
+    frozen_dataclass,
     id_key,
     message_of,
     parse,
@@ -158,7 +159,7 @@ _CONNECTION: Final = "Acp-Connection-Id"
 _SESSION: Final = "Acp-Session-Id"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen_dataclass
 class Event:
     """One event of a stream."""
 
@@ -184,6 +185,8 @@ def comment(text: str) -> bytes:
 
 def ascii_json(frame: bytes) -> bytes:
     r"""Return JSON in one line of ASCII, with `\u` escapes; other frames are decoded first."""
+    if frame.isascii() and b"\n" not in frame and b"\r" not in frame:
+        return frame
     text = _NEWLINES.sub(" ", frame.decode("utf-8", "replace"))
     if not text.isascii():
         text = _NOT_ASCII.sub(lambda found: json.dumps(found[0])[1:-1], text)
@@ -220,6 +223,11 @@ class EventStream:
     @property
     def is_unread(self) -> bool:
         return bool(self._waiting)
+
+    @property
+    def next_number(self) -> int | None:
+        """The number of the next event; None if none waits."""
+        return self._waiting[0].number if self._waiting else None
 
     def put(self, frame: bytes) -> None:
         number = next(self._numbers)
@@ -460,6 +468,14 @@ class ServedConnection:
             return refusal(409, "Events after the last one are gone; load the session again")
         stream.has_reader = True
         return stream
+
+    def has_earlier(self, stream: EventStream) -> bool:
+        """Return whether another stream, which is read, has an event from before the next here."""
+        number = stream.next_number
+        return number is not None and any(
+            each.has_reader and each.next_number is not None and each.next_number < number
+            for each in self._streams.values()
+        )
 
     def close_stream(self, stream: EventStream) -> None:
         """Note that a stream has no reader any more."""

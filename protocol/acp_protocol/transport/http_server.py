@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Final
 
 import anyio
+import anyio.lowlevel
 from starlette.types import Message as AsgiMessage
 from starlette.types import Receive, Scope, Send
 from starlette.websockets import WebSocket
@@ -207,8 +208,7 @@ class HttpEndpoint:
         async with anyio.create_task_group() as tasks:
 
             async def watch_end() -> None:
-                while connection.ended_by is None:
-                    await connection.wait_change()
+                await connection.wait_end()
                 await anyio.sleep(self.connections.server_limits.last_comment_s)
                 tasks.cancel_scope.cancel()
 
@@ -224,6 +224,10 @@ class HttpEndpoint:
         await send(body_part(KEEP_ALIVE))
         quick, written = 0, -math.inf
         while True:
+            if connection.state.has_earlier(stream):
+                # Some clients rely on the order in which the agent has said it.
+                connection.hurry()
+                await anyio.lowlevel.checkpoint()
             events = _some(connection.state, stream)
             if events:
                 # There is room for as much, while the client may take its time to read this.
@@ -235,7 +239,7 @@ class HttpEndpoint:
                 is_quick = len(events) > 1 or now - written < QUICK_S
                 quick, written = (quick + 1 if is_quick else 0), now
                 if quick >= QUICK_WRITES:
-                    await anyio.sleep(PAUSE_S)
+                    await connection.pause(PAUSE_S)
             elif connection.ended_by is not None:
                 break
             else:

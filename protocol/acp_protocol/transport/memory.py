@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
+from typing import Never, TypeAlias
+
 import anyio
-from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.framing import WireFrame, split_ending
+from acp_protocol.transport.base import Transport
+
+Take: TypeAlias = Callable[[bytes], Awaitable[None]]
+"""Takes a frame; returns when there is room for the next."""
+
+
+class MemoryStream:
+    """One direction between two transports."""
+
+    def __init__(self, waiting: int = 0) -> None:
+        self.outgoing, self.incoming = anyio.create_memory_object_stream[bytes](waiting)
+        self.take: Take | None = None
+        """Gets the frames at once, while it is set."""
 
 
 class MemoryTransport:
     """One end of a pair; see `memory_pair`."""
 
-    def __init__(
-        self,
-        outgoing: MemoryObjectSendStream[bytes],
-        incoming: MemoryObjectReceiveStream[bytes],
-    ) -> None:
-        self._outgoing = outgoing
-        self._incoming = incoming
+    def __init__(self, outgoing: MemoryStream, incoming: MemoryStream) -> None:
+        self._to_other = outgoing
+        self._from_other = incoming
+        self._outgoing = outgoing.outgoing
+        self._incoming = incoming.incoming
         self._received = b""
 
     @property
@@ -32,23 +45,56 @@ class MemoryTransport:
 
     async def send(self, line: bytes) -> None:
         try:
-            await self._outgoing.send(line)
+            if (take := self._to_other.take) is not None:
+                await take(line)
+                return
+            try:
+                # At once if there is room: else a frame would take several turns of the loop.
+                self._outgoing.send_nowait(line)
+            except anyio.WouldBlock:
+                await self._outgoing.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
 
     async def receive(self) -> bytes:
         try:
-            self._received = await self._incoming.receive()
+            try:
+                self._received = self._incoming.receive_nowait()
+            except anyio.WouldBlock:
+                self._received = await self._incoming.receive()
         except (anyio.EndOfStream, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
         return self._received
 
+    async def forward(self, take: Take) -> Never:
+        """Let the other end call `take` with each frame that it sends, until that end closes.
+
+        It saves the task of the other end from waiting for this one, frame by frame.
+
+        Raises:
+            ConnectionClosedError: no more frames will come.
+        """
+        try:
+            while True:
+                await take(self._incoming.receive_nowait())
+        except anyio.WouldBlock:
+            self._from_other.take = take
+        except (anyio.EndOfStream, anyio.ClosedResourceError):
+            raise ConnectionClosedError from None
+        try:
+            while True:
+                # Nothing comes here any more but the end.
+                await take(await self.receive())
+        finally:
+            self._from_other.take = None
+
     async def close_sending(self) -> None:
         """Close one direction; what the other end sends is still received."""
+        self._to_other.take = None
         self._outgoing.close()
 
     async def aclose(self) -> None:
-        self._outgoing.close()
+        await self.close_sending()
         self._incoming.close()
 
 
@@ -58,6 +104,17 @@ def memory_pair(waiting: int = 0) -> tuple[MemoryTransport, MemoryTransport]:
     `send` returns at once while at most `waiting` frames wait for the other end; 0: when that has
     received the frame.
     """
-    left_out, right_in = anyio.create_memory_object_stream[bytes](waiting)
-    right_out, left_in = anyio.create_memory_object_stream[bytes](waiting)
-    return MemoryTransport(left_out, left_in), MemoryTransport(right_out, right_in)
+    there, back = MemoryStream(waiting), MemoryStream(waiting)
+    return MemoryTransport(there, back), MemoryTransport(back, there)
+
+
+async def forward(transport: Transport, take: Take) -> Never:
+    """Call `take` with each frame of the other end, until that closes.
+
+    Raises:
+        ConnectionClosedError: no more frames will come.
+    """
+    if isinstance(transport, MemoryTransport):
+        await transport.forward(take)
+    while True:
+        await take(await transport.receive())

@@ -13,15 +13,17 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
 import anyio
 from anyio.abc import TaskGroup
 
-from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.concurrency import BackgroundTasks, Change
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError
 from acp_protocol.transport.base import Transport
 from acp_protocol.transport.http import Limits, Reply, ServedConnection, refusal
+from acp_protocol.transport.memory import Take, forward
 
 logger = logging.getLogger(__name__)
 
@@ -118,8 +120,10 @@ class OpenConnection:
         """When the last message passed, in the time of the event loop."""
         self.attended_at = anyio.current_time()
         """When the client last sent a request or left a stream."""
-        self._sending = anyio.Lock()
-        self._changed = anyio.Event()
+        self._sending = anyio.Lock(fast_acquire=True)
+        self._ended = anyio.Event()
+        self._changed = Change()
+        self._hurried = Change()
 
     @property
     def is_attended(self) -> bool:
@@ -129,11 +133,25 @@ class OpenConnection:
     def notify(self) -> None:
         """Wake all that wait: a frame came or was read, or the connection opened or ended."""
         self.active_at = anyio.current_time()
-        self._changed.set()
-        self._changed = anyio.Event()
+        self._changed.notify()
 
     async def wait_change(self) -> None:
         await self._changed.wait()
+
+    def hurry(self) -> None:
+        """End the pauses of all writers."""
+        self._hurried.notify()
+
+    async def pause(self, seconds: float) -> None:
+        """Wait, but no longer than until another writer has something that comes later."""
+        with anyio.move_on_after(seconds):
+            await self._hurried.wait()
+
+    async def wait_end(self) -> EndedBy:
+        """Return what has ended the connection, once something has."""
+        await self._ended.wait()
+        assert self.ended_by is not None
+        return self.ended_by
 
     def end(self, by: EndedBy, reason: str) -> None:
         """End the connection and its agent at once, if it has not ended.
@@ -144,6 +162,7 @@ class OpenConnection:
             self.ended_by, self.reason = by, reason
             if by != "agent":
                 self.state.clear()
+        self._ended.set()
         self.scope.cancel()
         self.notify()
 
@@ -156,6 +175,15 @@ class OpenConnection:
         """End the connection because of an error of the agent, and log that."""
         logger.warning("the agent of connection %s… failed: %s", self.id[:6], problem)
         self.end("error", str(problem))
+
+    def check_open(self) -> None:
+        """Refuse what the agent says after the end.
+
+        Raises:
+            ConnectionClosedError: the connection has ended.
+        """
+        if self.ended_by is not None:
+            raise ConnectionClosedError
 
     async def send(self, frame: bytes) -> None:
         """Send a frame to the agent, once that has started.
@@ -294,10 +322,14 @@ class Connections:
         self.counts.opened += 1
         return connection
 
-    def start(self, connection: OpenConnection) -> None:
-        """Start the agent of a connection."""
+    def start(self, connection: OpenConnection, take: Take | None = None) -> None:
+        """Start the agent of a connection.
+
+        `take` gets what it says; None: it waits in streams until it is read.
+        """
         assert self._tasks is not None
-        self._tasks.start_soon(self._run, connection)
+        take = take or partial(self._put, connection)
+        self._tasks.start_soon(self._run, connection, take)
 
     def find(self, id_: str | None) -> OpenConnection | Reply:
         """Return the connection that a client names, or why there is none."""
@@ -329,7 +361,12 @@ class Connections:
         logger.warning("connection %s… ends: %s", connection.id[:6], reason)
         connection.end("limit", reason)
 
-    async def _run(self, connection: OpenConnection) -> None:
+    def end_stalled(self, connection: OpenConnection) -> None:
+        """End a connection whose client does not read what the agent says."""
+        reason = f"the client has read nothing for {self.limits.stall_s:g} s"
+        self.end_for_limit(connection, reason)
+
+    async def _run(self, connection: OpenConnection, take: Take) -> None:
         """Run the agent of a connection until either of them ends."""
         try:
             with connection.scope:
@@ -337,10 +374,10 @@ class Connections:
                     connection.notify()
                     if self.server_limits.silence_s < math.inf:
                         tasks.start_soon(self._end_silent, connection)
-                    if connection.state.is_socket:
-                        # The WebSocket reads from the agent itself.
-                        await anyio.sleep_forever()
-                    await self._route(connection, connection.agent)
+                    try:
+                        await forward(connection.agent, take)
+                    except (ConnectionClosedError, AgentExitedError) as problem:
+                        connection.end_with_agent(problem)
         except AcpError as problem:
             connection.fail(problem)
         except Exception:
@@ -351,19 +388,15 @@ class Connections:
             connection.end("agent", "the agent ended")
             self.close(connection)
 
-    async def _route(self, connection: OpenConnection, agent: Transport) -> None:
-        """Read from the agent while there is room, until it ends."""
-        try:
-            while True:
-                frame = await agent.receive()
-                if connection.state.put(frame) is None and connection.opening is None:
-                    connection.opening = frame
-                connection.notify()
-                if (excess := connection.state.excess) is not None:
-                    self.end_for_limit(connection, excess)
-                await self._wait_room(connection)
-        except (ConnectionClosedError, AgentExitedError) as problem:
-            connection.end_with_agent(problem)
+    async def _put(self, connection: OpenConnection, frame: bytes) -> None:
+        """Put what the agent says where it is read; return once there is room for more."""
+        connection.check_open()
+        if connection.state.put(frame) is None and connection.opening is None:
+            connection.opening = frame
+        connection.notify()
+        if (excess := connection.state.excess) is not None:
+            self.end_for_limit(connection, excess)
+        await self._wait_room(connection)
 
     async def _end_silent(self, connection: OpenConnection) -> None:
         """End a connection once nothing was sent for too long."""
@@ -380,8 +413,7 @@ class Connections:
             with anyio.move_on_after(self.limits.stall_s) as limit:
                 await connection.wait_change()
             if limit.cancelled_caught:
-                reason = f"the client has read nothing for {self.limits.stall_s:g} s"
-                self.end_for_limit(connection, reason)
+                self.end_stalled(connection)
                 return
 
 

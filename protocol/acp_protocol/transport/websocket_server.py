@@ -5,6 +5,7 @@ Source: ACP, RFD "Streamable HTTP and WebSocket transport", "WebSocket".
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections import deque
 from contextlib import suppress
@@ -14,8 +15,8 @@ import anyio
 from starlette.responses import Response
 from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected
 
-from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError
+from acp_protocol.concurrency import BackgroundTasks, Change
+from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_REQUEST,
@@ -72,7 +73,7 @@ async def serve_socket(connections: Connections, socket: WebSocket) -> None:
 
 
 class _ServedSocket:
-    """One task receives messages, one gives them to the agent, and one sends what that says."""
+    """One task receives messages, and one gives them to the agent."""
 
     def __init__(
         self, connections: Connections, connection: OpenConnection, socket: WebSocket
@@ -80,9 +81,10 @@ class _ServedSocket:
         self._connections = connections
         self._connection = connection
         self._socket = socket
-        self._sending = anyio.Lock()
         self._received: deque[bytes] = deque()
         self._received_bytes = 0
+        self._arrived = Change()
+        self._taken = Change()
         self._initialize: Request | None = None
         self._has_left = False
 
@@ -91,14 +93,12 @@ class _ServedSocket:
         async with BackgroundTasks() as tasks:
             tasks.start_soon(self._receive)
             tasks.start_soon(self._handle)
-            tasks.start_soon(self._write)
-            while connection.ended_by is None:
-                await connection.wait_change()
+            ended_by = await connection.wait_end()
         if not self._has_left:
             # The client may be leaving now.
             leaving = suppress(WebSocketDisconnect, WebSocketDisconnected)
             with leaving, anyio.move_on_after(CLOSE_TIMEOUT_S):
-                await self._close(connection.ended_by, connection.reason)
+                await self._close(ended_by, connection.reason)
 
     async def _close(self, ended_by: EndedBy, reason: str) -> None:
         if self._initialize is not None and self._connection.opening is None:
@@ -114,7 +114,7 @@ class _ServedSocket:
         """Receive messages, as long as not too many wait for the agent."""
         while True:
             while self._received_bytes >= self._connections.limits.unread:
-                await self._connection.wait_change()
+                await self._taken.wait()
             received = await self._socket.receive()
             if received["type"] == "websocket.disconnect":
                 self._leave()
@@ -128,6 +128,7 @@ class _ServedSocket:
             self._received_bytes += len(frame) + FRAME_OVERHEAD
             self._connections.counts.received(len(frame))
             self._connection.notify()
+            self._arrived.notify()
 
     def _leave(self) -> None:
         self._has_left = True
@@ -150,10 +151,10 @@ class _ServedSocket:
 
     async def _next(self) -> bytes:
         while not self._received:
-            await self._connection.wait_change()
+            await self._arrived.wait()
         frame = self._received.popleft()
         self._received_bytes -= len(frame) + FRAME_OVERHEAD
-        self._connection.notify()
+        self._taken.notify()
         return frame
 
     async def _handle_first(self, frame: bytes) -> None:
@@ -171,7 +172,7 @@ class _ServedSocket:
         self._initialize = initialize
         connection = self._connection
         connection.state.open(initialize)
-        self._connections.start(connection)
+        self._connections.start(connection, self._say)
         with anyio.move_on_after(self._connections.server_limits.initialize_s) as limit:
             await connection.open(initialize.raw)
         if limit.cancelled_caught:
@@ -201,36 +202,31 @@ class _ServedSocket:
     async def _send_error(self, id_: RequestId, code: int, reason: str) -> None:
         await self._send(encode_error(id_, code, reason))
 
-    async def _write(self) -> None:
+    async def _say(self, frame: bytes) -> None:
         """Send what the agent says."""
         connection = self._connection
-        while connection.agent is None:
-            await connection.wait_change()
-        try:
-            while True:
-                frame = await connection.agent.receive()
-                message = read_message(frame)
-                await self._send(frame)
-                if connection.opening is None and connection.state.answers_initialize(message):
-                    connection.opening, connection.is_initialized = frame, True
-                connection.state.note(message)
-                connection.notify()
-        except (ConnectionClosedError, AgentExitedError) as problem:
-            connection.end_with_agent(problem)
-        except AcpError as problem:
-            connection.fail(problem)
+        connection.check_open()
+        await self._send(frame)
+        if b'"id"' in frame or b"\\" in frame:
+            # Else it is no response, and there is nothing to note.
+            message = read_message(frame)
+            if connection.opening is None and connection.state.answers_initialize(message):
+                connection.opening, connection.is_initialized = frame, True
+            connection.state.note(message)
+        connection.notify()
 
     async def _send(self, frame: bytes) -> None:
         """Send a message to the client; end the connection if the client reads nothing."""
         text = frame.decode("utf-8", "replace")
+        # A timer costs a fraction of a scope, and the end of the connection ends this, too.
+        timer = asyncio.get_running_loop().call_later(
+            self._connections.limits.stall_s, self._connections.end_stalled, self._connection
+        )
         try:
-            with anyio.move_on_after(self._connections.limits.stall_s) as limit:
-                async with self._sending:
-                    await self._socket.send_text(text)
+            await self._socket.send_text(text)
         except (WebSocketDisconnect, WebSocketDisconnected):
             self._leave()
             return
-        if limit.cancelled_caught:
-            reason = f"the client has read nothing for {self._connections.limits.stall_s:g} s"
-            self._connections.end_for_limit(self._connection, reason)
+        finally:
+            timer.cancel()
         self._connections.counts.sent(len(frame))

@@ -10,7 +10,7 @@ import anyio
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError, TransportError
 from acp_protocol.jsonrpc import encode_notification, encode_request, encode_result
 from acp_protocol.transport.bridge import pass_messages
-from acp_protocol.transport.memory import MemoryTransport
+from acp_protocol.transport.memory import MemoryStream, MemoryTransport
 
 INITIALIZE = encode_request(1, "initialize", {})
 PROMPT = encode_request(2, "session/prompt", {})
@@ -55,9 +55,8 @@ async def passing(
 
 def pair(near: type[MemoryTransport]) -> tuple[MemoryTransport, MemoryTransport]:
     """Return a far end and a near one, which is of the type."""
-    far_out, near_in = anyio.create_memory_object_stream[bytes](0)
-    near_out, far_in = anyio.create_memory_object_stream[bytes](0)
-    return MemoryTransport(far_out, far_in), near(near_out, near_in)
+    there, back = MemoryStream(), MemoryStream()
+    return MemoryTransport(there, back), near(back, there)
 
 
 async def test_messages_pass_both_ways_byte_for_byte() -> None:
