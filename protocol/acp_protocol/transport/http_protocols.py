@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -24,7 +24,7 @@ from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIO
 from websockets.exceptions import InvalidState
 
 UNSENT_BYTES: Final = 64 * 1024
-"""Bytes of a response over HTTP/2 that wait for its reader before it writes more."""
+"""Bytes that wait: over HTTP/2 for the reader of a response, over WebSocket to be sent together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,51 @@ class LimitedConfig(uvicorn.Config):
         )
 
 
+class JoinedWrites:
+    """Writes together what is written in one turn of the loop: each write is a system call.
+
+    The first is written at once: in most turns it is the only one.
+    """
+
+    def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
+        self._transport = transport
+        self._loop = loop
+        self._unwritten: list[bytes] = []
+        self._is_due = False
+        self._size = 0
+
+    def write(self, data: bytes) -> None:
+        if not self._is_due:
+            self._is_due = True
+            self._loop.call_soon(self._flush)
+            self._transport.write(data)
+            return
+        self._unwritten.append(data)
+        self._size += len(data)
+        if self._size >= UNSENT_BYTES:
+            self._flush()
+
+    def close(self) -> None:
+        self._flush()
+        self._transport.close()
+
+    def _flush(self) -> None:
+        self._is_due = False
+        if self._unwritten:
+            data = b"".join(self._unwritten)
+            self._unwritten.clear()
+            self._size = 0
+            self._transport.write(data)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._transport, name)
+
+
 class LimitedWebSocket(WebSocketsSansIOProtocol):
     """Ends for a client that does not read, and where text that is no UTF-8 comes after its end."""
+
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(cast("asyncio.Transport", JoinedWrites(transport, self.loop)))
 
     def data_received(self, data: bytes) -> None:
         try:

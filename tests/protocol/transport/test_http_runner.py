@@ -14,6 +14,7 @@ from typing import Any
 
 import anyio
 import anyio.abc
+import anyio.lowlevel
 import httpx
 import pytest
 import trustme
@@ -23,7 +24,7 @@ from websockets.asyncio.client import connect
 from acp_protocol.jsonrpc import Json, encode_notification, encode_result
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http import Limits
-from acp_protocol.transport.http_protocols import SocketLimits
+from acp_protocol.transport.http_protocols import UNSENT_BYTES, JoinedWrites, SocketLimits
 from acp_protocol.transport.http_runner import Listener, ListenError, TlsFiles
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from tests.protocol.transport.served_agent import (
@@ -247,6 +248,36 @@ async def test_small_messages_leave_at_once() -> None:
             await anyio.connect_tcp(*listener.socket.getsockname()),
         ):
             assert await accepted
+
+
+class WrittenParts(asyncio.Transport):
+    """Notes what is written together."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts: list[bytes] = []
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self.parts.append(bytes(data))
+
+    def close(self) -> None:
+        self.parts.append(b"closed")
+
+
+async def test_messages_of_one_turn_are_written_together_and_in_order() -> None:
+    inner = WrittenParts()
+    joined = JoinedWrites(inner, asyncio.get_running_loop())
+    for number in range(5):
+        joined.write(b"%d" % number)
+    await anyio.lowlevel.checkpoint()
+    assert inner.parts == [b"0", b"1234"]
+    joined.write(b"5")
+    joined.write(b"6" * UNSENT_BYTES)
+    assert len(inner.parts) == 4, "what is large does not wait"
+    joined.write(b"7")
+    joined.write(b"8")
+    joined.close()
+    assert inner.parts[4:] == [b"7", b"8", b"closed"]
 
 
 async def test_ipv6_works_too() -> None:
