@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import click
 
@@ -13,6 +14,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.comparing import Comparison, comparison_options
 from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     dialect_option,
@@ -29,6 +31,7 @@ from acp_inspector.compare.id_map import IdMap
 from acp_inspector.compare.steps import Level
 from acp_inspector.compare.tolerances import tolerated_text
 from acp_inspector.compare.values import ABSENT
+from acp_inspector.recording.finding import find_files
 from acp_inspector.recording.reader import BadLine, unread_problem
 from acp_inspector.replay.expectations import FilterSelector
 from acp_protocol.host.sanitize import escape_controls
@@ -68,10 +71,12 @@ def command(
 
     Exits with 0 if they mean the same, and with 1 if they do not, or if a line cannot be read. Ids
     and times may differ, as long as they are used in the same way; what was tolerated is reported.
+    Of two folders, recordings with the same name are compared.
 
     \b
     acp-console diff before.acp.ndjson after.acp.ndjson
     acp-console diff --level shape before.acp.ndjson after.acp.ndjson
+    acp-console diff before after
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == usage_update' --ignore '$..title' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
@@ -79,6 +84,63 @@ def command(
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
+    pairs = _pairs(left, right)
+    is_passed = True
+    for pair in current_progress().over(pairs, "pairs"):
+        shown = _Shown(pair, is_json=format_ == "json", is_one_of_several=left.is_dir())
+        is_passed &= _compare(shown, comparison, selectors, dialect)
+    warn_about_filter(only_left, option="--only-left")
+    warn_about_filter(only_right, option="--only-right")
+    return comparison.exit_code(is_passed=is_passed)
+
+
+class _Pair(NamedTuple):
+    """Two recordings to compare; None where the other folder has none of that name."""
+
+    left: Path | None
+    right: Path | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    pair: _Pair
+    is_json: bool
+    is_one_of_several: bool
+
+
+def _pairs(left: Path, right: Path) -> list[_Pair]:
+    """Return what is compared; beside a file, a folder has one of the same name.
+
+    Raises:
+        RecordingError: a folder has no recordings.
+    """
+    if left.is_dir() and right.is_dir():
+        sides = [{name: path for path, name in find_files([folder])} for folder in (left, right)]
+        names = sorted({*sides[0], *sides[1]})
+        return [_Pair(sides[0].get(name), sides[1].get(name)) for name in names]
+    return [
+        _Pair(
+            left / right.name if left.is_dir() else left,
+            right / left.name if right.is_dir() else right,
+        )
+    ]
+
+
+def _compare(
+    shown: _Shown,
+    comparison: Comparison,
+    selectors: tuple[FilterSelector, FilterSelector],
+    dialect: str | None,
+) -> bool:
+    """Compare two recordings and print the result; return whether they mean the same."""
+    left, right = shown.pair
+    if left is None or right is None:
+        if shown.is_json:
+            print_json({"acp_diff": OUTPUT_VERSION, "left": _name(left), "right": _name(right)})
+        else:
+            side = "B" if left is None else "A"
+            click.echo(f"only in {side}: {escape_controls(str(left or right))}")
+        return False
     bad_lines: list[BadLine] = []
     rows = (
         list(read_rows(left, on_bad_line=bad_lines.append)),
@@ -92,16 +154,19 @@ def command(
         ids=IdMap(is_redacted=is_redacted(left)),
         dialect=dialect,
     )
-    if format_ == "json":
-        print_json({**comparison_json(found, left, right, level), "unread": unread})
+    if shown.is_json:
+        print_json({**comparison_json(found, left, right, comparison.level), "unread": unread})
     else:
-        for line in comparison_lines(found, left, right):
+        name = f"{escape_controls(str(right))}: " if shown.is_one_of_several else ""
+        for line in comparison_lines(found, left, right, name):
             click.echo(line)
     if unread:
         fail(unread_problem(unread))
-    warn_about_filter(only_left, option="--only-left")
-    warn_about_filter(only_right, option="--only-right")
-    return comparison.exit_code(is_passed=not found.differences and not unread)
+    return not found.differences and not unread
+
+
+def _name(path: Path | None) -> str | None:
+    return None if path is None else str(path)
 
 
 def comparison_json(
@@ -121,14 +186,16 @@ def comparison_json(
     }
 
 
-def comparison_lines(found: JournalComparison, left: Path, right: Path) -> Iterator[str]:
-    """Yield the comparison as lines that are safe to show."""
+def comparison_lines(
+    found: JournalComparison, left: Path, right: Path, name: str = ""
+) -> Iterator[str]:
+    """Yield the comparison as lines that are safe to show; `name` is before one without any."""
     left_steps, right_steps = found.compared
     steps = f"{left_steps} and {plural(right_steps, 'step')} compared"
     if found.tolerated:
         steps += f"; tolerated: {tolerated_text(found.tolerated)}"
     if not found.differences:
-        yield f"no difference: {steps}"
+        yield f"{name}no difference: {steps}"
         return
     yield f"--- {escape_controls(str(left))}"
     yield f"+++ {escape_controls(str(right))}"

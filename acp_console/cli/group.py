@@ -121,10 +121,9 @@ class LazyGroup(Group):
                 return "chat", load("chat"), args
             if Path(name).is_file():
                 return "inspect", load("inspect"), args
-            if "/" in name or "." in name:
-                reason = "it is a directory" if Path(name).is_dir() else "no such file or directory"
-                hint = f"{ctx.command_path} -- COMMAND starts an agent by its command"
-                raise UsageError(f"cannot read {name}: {reason}", hint)
+            if "/" in name or "." in name or Path(name).is_dir():
+                _check_recordings(name, f"{ctx.command_path} -- COMMAND starts an agent")
+                return "inspect", load("inspect"), args
         return super().resolve_command(ctx, args)
 
     def hint(self, ctx: click.Context, name: str) -> str:
@@ -205,6 +204,21 @@ def run_words(words: list[str], *, is_debug: bool) -> int:
     except click.exceptions.Exit as ending:
         return ending.exit_code
     return result if isinstance(result, int) else exit_codes.DONE
+
+
+def _check_recordings(name: str, hint: str) -> None:
+    """Check that a folder or pattern has recordings.
+
+    Raises:
+        UsageError: it has none, or there is no such folder.
+    """
+    from acp_inspector.recording.finding import find_recordings
+    from acp_inspector.recording.format import RecordingError
+
+    try:
+        find_recordings([Path(name)])
+    except RecordingError as problem:
+        raise UsageError(problem.summary, f"{hint} by its command") from None
 
 
 def home(command: Sequence[str] = (), theme: str | None = None) -> int:

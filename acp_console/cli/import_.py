@@ -1,4 +1,4 @@
-"""`acp-console import`: make a recording of another tool's log."""
+"""`acp-console import`: make recordings of the logs of other tools."""
 
 from __future__ import annotations
 
@@ -9,21 +9,24 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say, warn
+from acp_console.cli.progress import current_progress
+from acp_console.cli.recording_files import ANY, jobs, recordings_argument
 from acp_console.wording.values import plural
 from acp_inspector.importers.formats import FORMATS
-from acp_inspector.importers.importer import import_file
+from acp_inspector.importers.importer import ImportResult, import_file
+from acp_inspector.recording.format import SUFFIX
 from acp_protocol.host.sanitize import escape_controls
 
 
 @click.command(name="import", cls=Command, docs="importing.md", shows_progress=True)
-@click.argument("file", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option(
     "-o",
     "--output",
     "out",
     required=True,
     type=click.Path(path_type=Path),
-    help="Recording to write.",
+    help="Recording to write; of several files or a folder, the folder.",
 )
 @click.option(
     "--as",
@@ -34,20 +37,29 @@ from acp_protocol.host.sanitize import escape_controls
     "by default.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) -> int:
+def command(*, files: tuple[Path, ...], out: Path, format_name: str | None, overwrite: bool) -> int:
     """Convert FILE, a log, trace, journal or export of another tool, to a recording.
+
+    FILE may be a folder or a pattern; each file in it becomes a recording.
 
     \b
     acp-console import zed-log.json -o session.acp.ndjson
     acp-console import --as acpx 019c.stream.ndjson -o session.acp.ndjson
+    acp-console import 'logs/*.log' -o recordings
     """  # noqa: D301 - the mark by which click keeps lines apart
-    result = import_file(file, out, format_name=format_name, overwrite=overwrite)
+    chosen = jobs(files, out, suffixes=ANY, named=lambda name: name.with_suffix(SUFFIX))
+    for source, target in current_progress().over(chosen, "files"):
+        _report(target, import_file(source, target, format_name=format_name, overwrite=overwrite))
+    return exit_codes.DONE
+
+
+def _report(target: Path, result: ImportResult) -> None:
     counts = [plural(result.counts["frames"], "frame")]
     if pieces := result.counts["stderr"]:
         counts.append(f"{plural(pieces, 'piece')} of stderr")
     if notes := result.counts["notes"]:
         counts.append(plural(notes, "note"))
-    click.echo(f"{escape_controls(str(out))}: {', '.join(counts)} from {result.format.about}")
+    click.echo(f"{escape_controls(str(target))}: {', '.join(counts)} from {result.format.about}")
     # What a user should know before trusting the recording.
     for line in result.format.caveats:
         say(line)
@@ -57,4 +69,3 @@ def command(*, file: Path, out: Path, format_name: str | None, overwrite: bool) 
         say(f"left out: {what} ({count})")
     if count := result.counts["broken"]:
         warn(f"{plural(count, 'line')} could not be read; kept as text")
-    return exit_codes.DONE

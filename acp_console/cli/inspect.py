@@ -10,28 +10,27 @@ import click
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.reading import dialect_option
+from acp_console.cli.recording_files import recordings_argument
 from acp_console.cli.theme_option import theme_option
+from acp_inspector.recording.finding import find_recordings
 
 
 @click.command(name="inspect", cls=Command, docs="inspecting.md")
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE…",
-    type=click.Path(path_type=Path),
-)
+@recordings_argument
 @dialect_option
 @theme_option
 def command(*, files: tuple[Path, ...], dialect: str | None, theme: str | None) -> int:
     """Browse the traffic in recordings.
 
+    FILE may be a folder or a pattern.
+
     \b
     acp-console inspect session.acp.ndjson
+    acp-console inspect recordings
     """  # noqa: D301 - the mark by which click keeps lines apart
     from acp_console.traffic.sources import FileSource
 
-    sources = [FileSource(path, dialect) for path in files]
+    sources = [FileSource(path, dialect) for path in find_recordings(files)]
     for source in sources:
         # Reject other files before the screen opens.
         source.open().close()

@@ -42,6 +42,7 @@ from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.registry import find_rule
+from acp_inspector.recording.finding import find_recordings
 from acp_inspector.recording.format import Footer
 from acp_inspector.recording.reader import BadLine, read_lines, unread_problem
 from acp_protocol.dialects.registry import SPOKEN
@@ -138,13 +139,14 @@ def command(
     """Check recordings against the rules of the protocol.
 
     Each finding names the rule, the side at fault, the frames that prove it,
-    and the fix. The summary counts the rules that had nothing to check.
+    and the fix. The summary counts the rules that had nothing to check. FILE
+    may be a folder or a pattern.
 
     \b
     acp-console lint session.acp.ndjson
-    acp-console lint --fail-on warning --format junit *.acp.ndjson > lint.xml
+    acp-console lint --fail-on warning --format junit recordings > lint.xml
     acp-console lint --filter 'session == s1' session.acp.ndjson
-    acp-console lint --ignore unknown-member --baseline lint.json *.acp.ndjson
+    acp-console lint --ignore unknown-member --baseline lint.json recordings
     acp-console lint --rules concurrent-prompts
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_list:
@@ -165,7 +167,7 @@ def command(
         # What the baseline holds is taken away from all findings.
         limit=None if known.is_used else limit,
     )
-    each_file = current_progress().over(files, "recordings")
+    each_file = current_progress().over(find_recordings(files), "recordings")
     linted = {str(file): _lint(file, options) for file in each_file}
     gone: Json = []
     if known.is_used:

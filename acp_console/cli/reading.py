@@ -29,6 +29,7 @@ from acp_inspector.views.session_model import SessionModel
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.host.did_you_mean import did_you_mean
+from acp_protocol.host.sanitize import escape_controls
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
@@ -36,6 +37,13 @@ UNKNOWN_FIELDS: Final = ("finding", "rule", "held", "edited")
 """Fields that `SessionModel` does not provide."""
 _WIDE: Final = 10_000
 """Width without a terminal: enough for any table."""
+
+
+def print_heading(file: Path, *, is_first: bool) -> None:
+    """Print the name of one of several recordings above what is printed of it."""
+    click.echo(
+        click.style(f"{'' if is_first else chr(10)}==> {escape_controls(str(file))} <==", bold=True)
+    )
 
 
 def filter_option(about: str) -> Callable[[Command], Command]:

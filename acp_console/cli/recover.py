@@ -10,6 +10,8 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.progress import current_progress
+from acp_console.cli.recording_files import recordings_argument
+from acp_inspector.recording.finding import find_recordings
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_inspector.recording.recovery import recover
@@ -17,25 +19,20 @@ from acp_protocol.host.sanitize import escape_controls
 
 
 @click.command(name="recover", cls=Command, docs="recording-format.md", shows_progress=True)
-@click.argument(
-    "files",
-    nargs=-1,
-    required=True,
-    metavar="FILE...",
-    type=click.Path(exists=True, dir_okay=False, path_type=Path),
-)
+@recordings_argument
 def command(*, files: tuple[Path, ...]) -> int:
     """Append to each recording FILE what its proxy had not written when it was killed.
 
     A proxy keeps what was sent in a directory beside the recording until it is written. Commands
     that read a recording show it and change nothing; this one writes it, and removes the directory.
-    Nothing is done while the proxy lives. In a rotated recording, name the first file.
+    Nothing is done while the proxy lives. In a rotated recording, name the first file. FILE may be
+    a folder or a pattern.
 
     \b
     acp-console recover session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     code = exit_codes.DONE
-    for file in current_progress().over(files, "recordings"):
+    for file in current_progress().over(find_recordings(files), "recordings"):
         count = recover(file)
         if count is None:
             code = exit_codes.USAGE

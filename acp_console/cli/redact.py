@@ -1,4 +1,4 @@
-"""`acp-console redact`: copy a recording without its secrets, to share it."""
+"""`acp-console redact`: copy recordings without their secrets, to share them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,26 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.progress import current_progress
+from acp_console.cli.recording_files import jobs, recordings_argument
 from acp_console.wording.values import OUTPUT_VERSION, plural
-from acp_inspector.redaction.files import redact_recording
-from acp_inspector.redaction.patterns import RULES
+from acp_inspector.redaction.files import RedactionReport, redact_recording
+from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["text", "json"]
 
 
 @click.command(name="redact", cls=Command, docs="redaction.md", shows_progress=True)
-@click.argument("file", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option(
-    "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help="File to write."
+    "-o",
+    "--output",
+    "out",
+    required=True,
+    type=click.Path(path_type=Path),
+    help="File to write; of several recordings or a folder, the folder.",
 )
 @click.option(
     "--rule",
@@ -31,42 +39,60 @@ Format: TypeAlias = Literal["text", "json"]
     help=f"Apply only this rule (repeatable); it must find something. Rules: {', '.join(RULES)}.",
 )
 @click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
-@format_option(get_args(Format), "Format of the report.")
+@format_option(get_args(Format), "Format of the report. json: one object per recording.")
 def command(
-    *, file: Path, out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format
+    *, files: tuple[Path, ...], out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format
 ) -> int:
-    """Copy the recording FILE without its secrets; nothing else changes.
+    """Copy recordings without their secrets; nothing else changes.
 
-    Each distinct secret becomes a placeholder such as «secret:3», the same one everywhere.
-    Values of secret environment variables of this process are replaced as well.
+    Each distinct secret of a recording becomes a placeholder such as «secret:3», the same one
+    everywhere. Values of secret environment variables of this process are replaced as well. FILE
+    may be a folder or a pattern.
 
     \b
     acp-console redact session.acp.ndjson -o public.acp.ndjson
     acp-console redact --rule github session.acp.ndjson -o public.acp.ndjson
+    acp-console redact recordings -o public
     acp-console scan public.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
-    report = redact_recording(file, out, rules=rules, overwrite=overwrite)
-    shown = escape_controls(str(out))
-    secrets, places = sum(report.secrets.values()), sum(report.replaced.values())
-    if format_ == "json":
-        rules_json = {
+    chosen = jobs(files, out)
+    unmatched = set(rules)
+    for source, target in current_progress().over(chosen, "recordings"):
+        report = redact_recording(
+            source, target, rules=rules, overwrite=overwrite, needs_match=len(chosen) == 1
+        )
+        unmatched -= report.replaced.keys()
+        if format_ == "json":
+            print_json(_facts(source, target, report))
+        else:
+            _print(target, report)
+    if unmatched:
+        name = min(unmatched)
+        raise UnmatchedRuleError(f"the rule {name!r} finds nothing in {len(chosen)} recordings")
+    return exit_codes.DONE
+
+
+def _facts(source: Path, target: Path, report: RedactionReport) -> dict[str, Json]:
+    return {
+        "version": OUTPUT_VERSION,
+        "file": str(source),
+        "output": str(target),
+        "secrets": sum(report.secrets.values()),
+        "replaced": sum(report.replaced.values()),
+        "rules": {
             name: {"secrets": report.secrets.get(name, 0), "replaced": report.replaced.get(name, 0)}
             for name in report.rules
-        }
-        facts = {
-            "version": OUTPUT_VERSION,
-            "file": str(file),
-            "output": str(out),
-            "secrets": secrets,
-            "replaced": places,
-            "rules": rules_json,
-        }
-        print_json(facts)
-    elif not places:
+        },
+    }
+
+
+def _print(target: Path, report: RedactionReport) -> None:
+    shown = escape_controls(str(target))
+    secrets, places = sum(report.secrets.values()), sum(report.replaced.values())
+    if not places:
         click.echo(f"{shown}: no secret was found by {len(report.rules)} rules")
-    else:
-        click.echo(f"{shown}: {plural(secrets, 'secret')} replaced in {plural(places, 'place')}")
-        for name in RULES:
-            if name in report.replaced:
-                click.echo(f"  {name}: {report.replaced[name]}")
-    return exit_codes.DONE
+        return
+    click.echo(f"{shown}: {plural(secrets, 'secret')} replaced in {plural(places, 'place')}")
+    for name in RULES:
+        if name in report.replaced:
+            click.echo(f"  {name}: {report.replaced[name]}")

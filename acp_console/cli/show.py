@@ -1,10 +1,11 @@
-"""`acp-console show`: print a recording as a table, as JSON or as its exact bytes."""
+"""`acp-console show`: print recordings as a table, as JSON or as their exact bytes."""
 
 from __future__ import annotations
 
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Final, Literal, TypeAlias, get_args
@@ -23,10 +24,12 @@ from acp_console.cli.reading import (
     annotate,
     dialect_option,
     parse_filter,
+    print_heading,
     read_entries,
     warn_about_filter,
     warn_about_line,
 )
+from acp_console.cli.recording_files import recordings_argument
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.wording.frames import (
     FIELDS,
@@ -48,6 +51,7 @@ from acp_inspector.filter.scan import scan, scan_prefilter
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame, Decoder
+from acp_inspector.recording.finding import find_recordings
 from acp_inspector.recording.format import Header
 from acp_inspector.recording.index import MAX_WAITING
 from acp_inspector.recording.reader import BadLine, read_lines
@@ -102,7 +106,7 @@ _MIN_SUMMARY: Final = 20
     },
     shows_progress=True,
 )
-@click.argument("file", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option(
     "--filter",
     "text",
@@ -138,7 +142,7 @@ _MIN_SUMMARY: Final = 20
 )
 def command(
     *,
-    file: Path,
+    files: tuple[Path, ...],
     text: str,
     fields: str,
     format_: Format,
@@ -149,7 +153,9 @@ def command(
     at: int | None,
     since: int | None,
 ) -> int:
-    """Print the frames of the recording FILE, and stderr and events if a filter names them.
+    """Print the frames of recordings, and stderr and events if a filter names them.
+
+    FILE may be a folder or a pattern.
 
     \b
     acp-console show session.acp.ndjson
@@ -165,29 +171,46 @@ def command(
                 raise UsageError(f"--{option} cannot be combined with --view")
         if format_ == "raw":
             raise UsageError("--view cannot be printed as raw", "use --format table or json")
-        return print_view(view, ViewRequest(file, wanted, at, since, format_ == "json", dialect))
-    if at is not None or since is not None:
+    elif at is not None or since is not None:
         raise UsageError("--at and --since need --view")
-    return _print_frames(file, wanted, fields, format_, dialect=dialect, count=count, follow=follow)
+    found = find_recordings(files)
+    if follow and len(found) > 1:
+        raise UsageError("--follow prints one recording", f"{len(found)} were found: name one")
+    for file in current_progress().over(found, "recordings"):
+        label = str(file) if len(found) > 1 else ""
+        if label and format_ == "table" and not count:
+            print_heading(file, is_first=file == found[0])
+        if view is not None:
+            request = ViewRequest(file, wanted, at, since, format_ == "json", dialect, label)
+            print_view(view, request)
+        else:
+            chosen = _Chosen(wanted, fields, format_, dialect, count=count, follow=follow)
+            _print_frames(file, chosen, label)
+    return exit_codes.DONE
 
 
-def _print_frames(
-    file: Path,
-    wanted: Filter,
-    fields: str,
-    format_: Format,
-    *,
-    dialect: str | None,
-    count: bool,
-    follow: bool,
-) -> int:
-    names = [name.strip() for name in fields.split(",") if name.strip()]
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """Which frames are printed, and how."""
+
+    wanted: Filter
+    fields: str
+    format: Format
+    dialect: str | None
+    count: bool
+    follow: bool
+
+
+def _print_frames(file: Path, chosen: _Chosen, label: str) -> None:
+    """Print the frames of a recording; `label` is its name, if it is one of several."""
+    wanted, dialect, follow, format_ = chosen.wanted, chosen.dialect, chosen.follow, chosen.format
+    names = [name.strip() for name in chosen.fields.split(",") if name.strip()]
     for name in names:
         if name not in EVERY_FIELD:
             hint = did_you_mean(name, EVERY_FIELD, f"fields: {', '.join(EVERY_FIELD)}")
             raise UsageError(f"unknown field {name!r}", hint)
     has_findings = FINDINGS in names
-    if count and follow:
+    if chosen.count and follow:
         raise UsageError("--count cannot be combined with --follow")
     has_gaps = GAP_FIELD in names
     if follow and (has_findings or has_gaps or wanted.needs_notes):
@@ -197,8 +220,8 @@ def _print_frames(
         )
     known = annotate(file, wanted, has_findings=has_findings, has_gaps=has_gaps, dialect=dialect)
     found = _follow(file, wanted, dialect) if follow else _find(file, wanted, known, dialect)
-    if count:
-        click.echo(_count(file, wanted, found))
+    if chosen.count:
+        click.echo(f"{f'{label}: ' if label else ''}{_count(file, wanted, found)}")
     elif format_ == "raw":
         entries = (entry for entry, _ in found)
         if wanted.is_empty and not follow:
@@ -208,12 +231,12 @@ def _print_frames(
         for _, row_of in found if follow else _sent(file, found, dialect):
             row = row_of()
             whole = {} if names else meaning_json(row)
-            print_json({name: _value(name, row, known) for name in names or FIELDS} | whole)
+            values = {name: _value(name, row, known) for name in names or FIELDS}
+            print_json(({"file": label} if label else {}) | values | whole)
     else:
         rows = (row_of() for _, row_of in (found if follow else _sent(file, found, dialect)))
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
-    return exit_codes.DONE
 
 
 def _count(file: Path, wanted: Filter, found: Iterable[Found]) -> int:

@@ -10,7 +10,6 @@ from typing import Final, Literal, TypeAlias
 
 import click
 
-from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
 from acp_console.cli.reading import (
@@ -59,10 +58,12 @@ class ViewRequest:
     is_json: bool
     dialect: str | None = None
     """The dialect of the recording; None: it is recognised."""
+    label: str = ""
+    """The name of the recording if it is one of several."""
 
 
-def print_view(view: View, request: ViewRequest) -> int:
-    """Print one view of a recording; return the exit code.
+def print_view(view: View, request: ViewRequest) -> None:
+    """Print one view of a recording.
 
     Raises:
         UsageError: an option does not go with this view.
@@ -73,11 +74,11 @@ def print_view(view: View, request: ViewRequest) -> int:
         raise UsageError(f"--filter cannot be combined with --view {view}, which needs all frames")
     model = read_session_model(request.file, until=request.at, dialect=request.dialect)
     VIEWS[view](model, request)
-    return exit_codes.DONE
 
 
-def _print_json(view: View, model: SessionModel, **members: Json) -> None:
-    print_json({"acp_view": OUTPUT_VERSION, "view": view, "at": model.n, **members})
+def _print_json(view: View, request: ViewRequest, model: SessionModel, **members: Json) -> None:
+    several = {"file": request.label} if request.label else {}
+    print_json({**several, "acp_view": OUTPUT_VERSION, "view": view, "at": model.n, **members})
 
 
 # Exchanges
@@ -102,7 +103,7 @@ def _exchanges(model: SessionModel, request: ViewRequest) -> None:
             {"kind": each.kind, "n": each.frame.seq, "id": each.id, "why": each.why}
             for each in faults
         ]
-        _print_json("exchanges", model, exchanges=exchanges, faults=fault_values)
+        _print_json("exchanges", request, model, exchanges=exchanges, faults=fault_values)
         return
     print_table(EXCHANGES, [_exchange_cells(each) for each in shown])
     for fault in faults:
@@ -163,14 +164,14 @@ def _conversation(model: SessionModel, request: ViewRequest) -> None:
         changes = state_changes(before, then)
         if request.is_json:
             change_values = [change_to_json(each) for each in changes]
-            _print_json("conversation", model, since=request.since, changes=change_values)
+            _print_json("conversation", request, model, since=request.since, changes=change_values)
         else:
             for each in changes:
                 _print_lines(change_lines(each))
         return
     if request.is_json:
         sessions = [session_to_json(snapshot) for snapshot in then.values()]
-        _print_json("conversation", model, dialect=model.dialect, sessions=sessions)
+        _print_json("conversation", request, model, dialect=model.dialect, sessions=sessions)
         return
     for place, snapshot in enumerate(then.values()):
         if place:
@@ -194,7 +195,7 @@ def _waiting(model: SessionModel, request: ViewRequest) -> None:
         hung = [wait.frame for wait in graph.hung()]
         members: dict[str, Json] = {"waits": waits, "cycles": cycles, "hung": hung}
         members["unanswered"] = [_exchange_json(each) for each in unanswered]
-        _print_json("waiting", model, t=round(graph.at, 6), **members)
+        _print_json("waiting", request, model, t=round(graph.at, 6), **members)
         return
     if not graph.waits:
         click.echo(f"nothing waits after entry {model.n}")
@@ -234,7 +235,7 @@ def _capabilities(model: SessionModel, request: ViewRequest) -> None:
     if request.is_json:
         values = [_capability_json(row) for row in rows]
         version = model.capabilities.version
-        _print_json("capabilities", model, version=version, capabilities=values)
+        _print_json("capabilities", request, model, version=version, capabilities=values)
         return
     shown = [row for row in rows if row.claim is not None or row.used]
     print_table(CAPABILITIES, [capability_cells(row) for row in shown])

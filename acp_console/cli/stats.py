@@ -1,4 +1,4 @@
-"""`acp-console stats`: counts, bytes, times and tokens of a recording."""
+"""`acp-console stats`: counts, bytes, times and tokens of recordings."""
 
 from __future__ import annotations
 
@@ -12,14 +12,17 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     dialect_option,
     filter_option,
     parse_filter,
+    print_heading,
     print_table,
     read_session_model,
 )
+from acp_console.cli.recording_files import recordings_argument
 from acp_console.wording.statistics import (
     TABLES,
     By,
@@ -33,6 +36,7 @@ from acp_console.wording.statistics import (
     turn_cells,
 )
 from acp_console.wording.values import OUTPUT_VERSION
+from acp_inspector.recording.finding import find_recordings
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import Counts, Histogram, MethodStatistics
@@ -44,7 +48,7 @@ Format: TypeAlias = Literal["table", "json"]
 
 
 @click.command(name="stats", cls=Command, docs="reading.md", shows_progress=True)
-@click.argument("file", type=click.Path(path_type=Path))
+@recordings_argument
 @click.option(
     "--by",
     type=click.Choice(get_args(By)),
@@ -54,9 +58,13 @@ Format: TypeAlias = Literal["table", "json"]
 )
 @filter_option('Count only frames that match EXPR, such as "session == s1 and t < 60s".')
 @dialect_option
-@format_option(get_args(Format), "json: one object, times in seconds.")
-def command(*, file: Path, by: By, text: str, dialect: str | None, format_: Format) -> int:
-    """Print counts and times of the recording FILE.
+@format_option(get_args(Format), "json: one object per recording, times in seconds.")
+def command(
+    *, files: tuple[Path, ...], by: By, text: str, dialect: str | None, format_: Format
+) -> int:
+    """Print counts and times of recordings.
+
+    FILE may be a folder or a pattern; each recording in it is counted for itself.
 
     \b
     acp-console stats session.acp.ndjson
@@ -64,10 +72,15 @@ def command(*, file: Path, by: By, text: str, dialect: str | None, format_: Form
     acp-console stats --by session --filter 'from == agent' session.acp.ndjson
     """  # noqa: D301 - the mark by which click keeps lines apart
     wanted = parse_filter(text, unknown_fields=UNKNOWN_FIELDS)
-    model = read_session_model(file, wanted, dialect=dialect)
-    if format_ == "json":
-        print_json({**statistics_json(model, by), "dialect": model.dialect})
-    else:
+    found = find_recordings(files)
+    for file in current_progress().over(found, "recordings"):
+        model = read_session_model(file, wanted, dialect=dialect)
+        if format_ == "json":
+            several = {"file": str(file)} if len(found) > 1 else {}
+            print_json({**several, **statistics_json(model, by), "dialect": model.dialect})
+            continue
+        if len(found) > 1:
+            print_heading(file, is_first=file == found[0])
         click.echo(headline(model))
         click.echo()
         print_statistics(model, by)

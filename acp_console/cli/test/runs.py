@@ -28,13 +28,13 @@ from acp_console.cli.progress import counting
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.build_summary import build_summary
 from acp_console.wording.values import format_seconds, plural
+from acp_inspector.recording.finding import find_recordings
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.testing.recording_test import (
     NOT_UPDATED,
     PlayOutcome,
     Shard,
     Status,
-    find_recordings,
     junit_report,
     run_recordings,
 )

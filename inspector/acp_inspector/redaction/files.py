@@ -95,6 +95,7 @@ def redact_recording(
     rules: Iterable[str] = (),
     environment: Mapping[str, str] = os.environ,
     overwrite: bool = False,
+    needs_match: bool = True,
     max_line: int = MAX_LINE,
 ) -> RedactionReport:
     """Copy `source` to `target` without its secrets; all else stays byte for byte.
@@ -102,9 +103,10 @@ def redact_recording(
     Args:
         source: The recording.
         target: The new recording, created with mode 0600.
-        rules: Names of rules, each of which must find something; all rules if empty.
+        rules: Names of rules; all rules if empty.
         environment: Variables; the values of those with secret names are replaced.
         overwrite: Replace `target` if it exists.
+        needs_match: Refuse if one of `rules` finds nothing.
         max_line: Longest line to search, in bytes.
 
     Raises:
@@ -121,7 +123,8 @@ def redact_recording(
     requested = tuple(rules)
     detector = SecretDetector(chosen_rules(requested), environment)
     learned = _learn(source, detector, max_line)
-    if missed := [name for name in requested if name not in learned.known.matched]:
+    missed = [name for name in requested if name not in learned.known.matched]
+    if missed and needs_match:
         raise UnmatchedRuleError(
             f"nothing was written: the rule {missed[0]!r} finds nothing in {source}"
         )

@@ -360,23 +360,6 @@ async def run_recordings(
     return [outcomes[number] for number, _ in numbered]
 
 
-def find_recordings(paths: Iterable[Path]) -> list[Path]:
-    """Return the files among `paths`, and the recordings below the directories, each once.
-
-    Raises:
-        RecordingError: there is no such file or directory.
-    """
-    found: dict[Path, None] = {}
-    for path in paths:
-        if path.is_dir():
-            found |= dict.fromkeys(sorted(path.rglob(f"*{SUFFIX}")))
-        elif path.exists():
-            found[path] = None
-        else:
-            raise RecordingError(f"cannot read {path}: no such file or directory")
-    return list(found)
-
-
 @dataclass(frozen=True, slots=True)
 class Shard:
     """One of `count` parts of a set of recordings."""

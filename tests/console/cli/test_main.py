@@ -165,9 +165,9 @@ def test_what_is_no_recording_is_refused_before_the_screen_opens(
 @pytest.mark.parametrize(
     ("path", "reason"),
     [
-        ("no/such/file", "no such file or directory"),
-        ("nosuch.acp.ndjson", "no such file or directory"),
-        ("./", "it is a directory"),
+        ("no/such/file", "cannot read no/such/file: no such file or directory"),
+        ("nosuch.acp.ndjson", "cannot read nosuch.acp.ndjson: no such file or directory"),
+        ("./nosuch*", "no file matches nosuch*"),
     ],
 )
 def test_a_path_that_cannot_be_read_is_no_unknown_command(
@@ -176,8 +176,7 @@ def test_a_path_that_cannot_be_read_is_no_unknown_command(
     done = call(path)
     assert done.code == exit_codes.USAGE
     assert done.err == (
-        f"error: cannot read {path}: {reason}\n"
-        "hint: acp-console -- COMMAND starts an agent by its command\n"
+        f"error: {reason}\nhint: acp-console -- COMMAND starts an agent by its command\n"
     )
 
 

@@ -331,10 +331,9 @@ def test_a_foreign_file_is_named_as_such(
 
 
 def test_a_file_that_cannot_be_read_is_an_error(call: Call, tmp_path: Path) -> None:
-    for path, reason in [(tmp_path / "none", "no such file"), (tmp_path, "is a directory")]:
-        done = call("show", str(path))
-        assert done.code == exit_codes.USAGE
-        assert f"cannot read {path}: {reason}" in done.err
+    done = call("show", str(tmp_path / "none"))
+    assert done.code == exit_codes.USAGE
+    assert f"cannot read {tmp_path}/none: no such file" in done.err
 
 
 def test_a_filter_with_a_slow_pattern_warns_at_the_end(call: Call, tmp_path: Path) -> None:

@@ -185,7 +185,7 @@ def test_what_cannot_be_done_has_a_sentence(
 def test_a_directory_without_recordings_is_no_green(call: Call, tmp_path: Path) -> None:
     (tmp_path / "empty").mkdir()
     done = call("test", str(tmp_path / "empty"))
-    assert (done.code, "there are no recordings" in done.err) == (exit_codes.USAGE, True)
+    assert (done.code, "no file named *.acp.ndjson" in done.err) == (exit_codes.USAGE, True)
 
 
 def test_an_agent_of_the_current_directory_has_a_hint(corpus: Path, call: Call) -> None:
