@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final, assert_never
 
+from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
 from acp_inspector.session.conversation import SessionSnapshot
 from acp_inspector.session.items import (
@@ -72,11 +73,30 @@ def item_lines(item: Item) -> Iterator[str]:
                 step = f"{get_string(entry, 'status') or '?'}: {get_string(entry, 'content')}"
                 yield _INDENT + single_line(step, WIDTH)
         case TurnEnd():
-            yield single_line(f"— {item.error or item.stop_reason or 'ended'}", WIDTH)
+            yield single_line(turn_end_text(item), WIDTH)
         case Notice():
             yield single_line(f"· {notice_text(item)}", WIDTH)
         case _:
             assert_never(item)
+
+
+STOPS: Final = {
+    "max_tokens": "■ stopped: token limit",
+    "max_turn_requests": "■ stopped: limit of requests to the model",
+    "refusal": "✗ refused: the agent does not go on with this",
+    "cancelled": "— cancelled",
+    "end_turn": "— ended",
+}
+"""What is said of each stop reason: the sign tells a limit and a refusal from what a user did."""
+
+
+def turn_end_text(item: TurnEnd) -> str:
+    """Return how a turn ended; not escaped."""
+    if item.error:
+        return f"✗ turn failed: {item.error}"
+    if item.is_silent and item.stop_reason == "end_turn":
+        return "— ended without a reply"
+    return STOPS.get(item.stop_reason or "end_turn", f"■ stopped: {item.stop_reason}")
 
 
 def notice_text(item: Notice) -> str:
@@ -110,7 +130,8 @@ def _text(item: TextItem) -> Iterator[str]:
 
 def _call(item: ToolCallItem) -> Iterator[str]:
     states = " → ".join(statuses(item))
-    yield single_line(f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}", WIDTH)
+    head = f"tool {item.facts.title or item.key} ({item.facts.kind}): {states}"
+    yield single_line(" · ".join((head, *call_result(item).parts)), WIDTH)
     for permission in item.permissions:
         outcome = permission.outcome
         chosen = get_string(outcome, "optionId") or get_string(outcome, "outcome")

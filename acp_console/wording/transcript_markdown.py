@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from difflib import unified_diff
 from typing import Final, assert_never
 
+from acp_console.wording.calls import call_result
+from acp_console.wording.transcript import turn_end_text
 from acp_console.wording.values import format_size
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
@@ -94,9 +96,8 @@ def _item(item: Item) -> Iterator[str]:
                 mark = _STEPS.get(get_string(entry, "status"), "[ ]")
                 yield f"- {mark} {markdown_text(get_string(entry, 'content'))}"
         case TurnEnd():
-            reason = item.error or item.stop_reason
-            if reason not in {None, "end_turn"}:
-                yield f"*The turn ended: {markdown_text(reason or '')}*"
+            if item.error or item.stop_reason not in {None, "end_turn"}:
+                yield f"*{markdown_text(turn_end_text(item))}*"
         case Notice():
             outcome = (
                 get_string(item.outcome, "action") if isinstance(item, ElicitationItem) else ""
@@ -123,7 +124,8 @@ def _quoted(heading: str, item: TextItem) -> Iterator[str]:
 def _call(item: ToolCallItem) -> Iterator[str]:
     facts = item.facts
     title = markdown_text(facts.title or facts.name or item.key)
-    yield f"**{title}** · {markdown_text(facts.kind)} · {markdown_text(item.status)}"
+    about = (facts.kind, item.status, *call_result(item).parts)
+    yield " · ".join((f"**{title}**", *map(markdown_text, about)))
     for permission in item.permissions:
         chosen = get_text(permission.outcome, "optionId")
         names = {

@@ -77,6 +77,20 @@ def format_seconds(value: float | None) -> str:
     return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
 
 
+def format_took(seconds: float) -> str:
+    """Return a duration as people say it: "31 ms", "3.1 s", "1:05 min"."""
+    if seconds < 0.9995:
+        return f"{max(seconds, 0) * 1000:.0f} ms"
+    return f"{seconds:.1f} s" if seconds < 59.95 else f"{format_clock(max(seconds, 60))} min"
+
+
+def format_clock(seconds: float) -> str:
+    """Return whole seconds as a clock shows them: "0:41", "1:02:03"."""
+    minutes, rest = divmod(int(max(seconds, 0)), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def format_latency(seconds: float) -> str:
     """Return a time between two frames, mostly in ms, in few characters."""
     if abs(seconds) >= 10:

@@ -227,14 +227,10 @@ def _terminal(terminal: TerminalItem) -> list[Piece]:
     """Return the command, its output so far, and how it ended unless that was well."""
     facts = terminal.facts
     found = [Piece("command", facts.command)] if facts.command else []
-    found += [Piece("output", each) for each in pieces(shown_output(terminal)) if each]
+    found += [Piece("output", each) for each in pieces(terminal.newest_text) if each]
     if facts.is_over and facts.exit_code != 0:
         found.append(Piece("note", f"ended with {facts.signal or facts.exit_code}"))
     return found
-
-
-def shown_output(terminal: TerminalItem) -> str:
-    return terminal.text if terminal.live is None else terminal.live
 
 
 def _output(text: str) -> list[Piece]:

@@ -23,14 +23,14 @@ from acp_console.tui.transcript.call_content import (
     described,
     open_permission,
     pieces,
-    shown_output,
     spans,
 )
 from acp_console.tui.transcript.code import without_colors
 from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer, Part
 from acp_console.tui.transcript.piece_rows import piece_rows
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
-from acp_console.wording.transcript import notice_text
+from acp_console.wording.calls import call_result, kind_word
+from acp_console.wording.transcript import notice_text, turn_end_text
 from acp_inspector.session.items import (
     AgentMessage,
     Item,
@@ -400,7 +400,7 @@ class ToolCard(Card):
     def _tail(self) -> list[str]:
         shown = list(self._call.terminals.values())
         if shown:
-            text = shown_output(shown[-1])
+            text = shown[-1].newest_text
         else:
             text = content_text(self._call.content[-1]) if self._call.content else ""
         shown_text = escape_controls(without_colors(text[-2000:]))
@@ -408,27 +408,38 @@ class ToolCard(Card):
 
     def _head(self, width: int, look: Look) -> list[Row]:
         """Return the title and the status: one row, or the whole title of an unfolded call."""
-        facts, status = self._call.facts, self._status
+        status = self._status
         sign, word = STATUS.get(status, ("?", single_line(status, 20)))
         style = {
             "completed": look.success, "failed": look.error, "in_progress": look.warning,
         }.get(status, look.muted)  # fmt: skip
-        about = [single_line(facts.kind, 20)] if facts.kind != "other" else []
-        added, removed = self._changes
-        about += [f"+{added} −{removed}"] if added or removed else []
-        about += [word] if status != "completed" else []
-        if self.is_open:
-            about[-1:] = ["asks you"]
-        elif self._can_unfold:
-            about.append("▸" if self.is_folded else "▾")
-        note = "  " + " · ".join(about)
         lead: list[Run] = [(f"{sign} ", style)]
+        note = self._note(word, look)
         if not self.is_folded:
-            runs = [(escape_controls(self._title[0]), look.strong), (note, look.muted)]
+            runs = [(escape_controls(self._title[0]), look.strong), ("  ", look.muted), *note]
             return wrapped(runs, width, lead, [("  ", style)])
-        room = width - 2 - cells([(note, style)])
-        title = _cut(single_line(self._title[0] + self._subject, TITLE), max(room, 8))
-        return [Row([*lead, (title, look.strong), (note, look.muted)])]
+        # What calls took and gave stands below each other, at the end of the rows.
+        room = max(min(width, PROSE_WIDTH) - 4 - cells(note), 8)
+        title = _cut(single_line(self._title[0] + self._subject, TITLE), room)
+        gap = max(room - cells([(title, look.strong)]), 0) + 2
+        return [Row([*lead, (title, look.strong), (" " * gap, look.muted), *note])]
+
+    def _note(self, word: str, look: Look) -> list[Run]:
+        """Return what is said behind the title: what a call took and gave, or how far it is."""
+        result = call_result(self._call)
+        added, removed = self._changes
+        about = [(kind_word(self._call), look.muted)]
+        about += [(each, look.error) for each in result.failures]
+        about.append((f"+{added} −{removed}" if added or removed else "", look.muted))
+        about += [(result.took, look.muted), (result.lines, look.muted)]
+        is_said = self._status == "completed" or bool(result.failures)
+        word = "asks you" if self.is_open else "" if is_said else word
+        runs: list[Run] = []
+        for each in (each for each in (*about, (word, look.muted)) if each[0]):
+            runs += [(" · ", look.muted), each] if runs else [each]
+        if self._can_unfold and not self.is_open:
+            runs.append((" ▸" if self.is_folded else " ▾", look.muted))
+        return runs
 
     @property
     def _subject(self) -> str:
@@ -516,20 +527,22 @@ class LineCard(Card):
     def key(self, part: int) -> Hashable:
         return self._line()
 
-    def _line(self) -> tuple[str, bool]:
-        """Return the text, and whether it is an error."""
+    def _line(self) -> str:
         item = self.item
         if isinstance(item, TurnEnd):
-            if item.error:
-                return f"— turn failed: {item.error}", True
-            if item.stop_reason == "end_turn":
-                return "— turn ended without a reply", False
-            return f"— turn ended: {item.stop_reason}", False
-        return f"· {notice_text(item)}" if isinstance(item, Notice) else "", False
+            return turn_end_text(item)
+        return f"· {notice_text(item)}" if isinstance(item, Notice) else ""
 
     @property
     def is_error(self) -> bool:
         return isinstance(self.item, TurnEnd) and bool(self.item.error)
+
+    def _style(self, look: Look) -> Style:
+        """A limit or a refusal is none of what the user did."""
+        stops = {"✗": look.error, "■": look.warning}
+        return (
+            stops.get(self._line()[0], look.muted) if isinstance(self.item, TurnEnd) else look.muted
+        )
 
     @property
     def part_count(self) -> int:
@@ -539,12 +552,11 @@ class LineCard(Card):
         return 0 if item.stop_reason == "end_turn" else 1
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
-        text, is_error = self._line()
-        style = look.error if is_error else look.muted
-        return wrapped([(single_line(text, 4000), style)], min(width, PROSE_WIDTH))
+        text = single_line(self._line(), 4000)
+        return wrapped([(text, self._style(look))], min(width, PROSE_WIDTH))
 
     def source(self, part: int) -> str:
-        return self._line()[0]
+        return self._line()
 
 
 class SubagentCard(Card):

@@ -22,6 +22,7 @@ from acp_inspector.session.fold import Session
 from acp_inspector.session.history import Versioned, VersionedList
 from acp_inspector.session.items import (
     AgentMessage,
+    CallFacts,
     ElicitationItem,
     Item,
     Notice,
@@ -39,7 +40,7 @@ from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, get, get_list, get_string
 from acp_protocol.jsonrpc import Json, frozen_dataclass
-from acp_protocol.schema.vocabulary import OUTPUT
+from acp_protocol.schema.vocabulary import FINAL_STATUSES, OUTPUT
 
 
 @dataclass(slots=True)
@@ -223,6 +224,16 @@ class ConversationChange:
     is_new: bool = False
     terminal: TerminalItem | None = None
     """The terminal that has changed."""
+
+
+def _times(facts: CallFacts, status: str, at: float) -> dict[str, float | None]:
+    """Return the times of a call that a new status sets, at a time."""
+    if status == "in_progress":
+        return {"began_at": at, "ended_at": None}
+    if status not in FINAL_STATUSES or facts.status in FINAL_STATUSES:
+        return {}
+    # Of a call that comes with its end, nothing is known.
+    return {"began_at": None} if facts.began_at == at else {"ended_at": at}
 
 
 class Conversation:
@@ -465,11 +476,18 @@ class Conversation:
     def call(self, key: str) -> tuple[ToolCallItem, bool]:
         if key in self._calls:
             return self._calls[key], False
-        call = self._calls[key] = self._running[key] = ToolCallItem(key, n=self.cursor.n)
+        # What an agent repeats of an earlier process has the time of the repetition.
+        is_live = self.turn is not None or self.info.parent is not None
+        call = ToolCallItem(key, n=self.cursor.n, began_at=self.cursor.at if is_live else None)
+        self._calls[key] = self._running[key] = call
         self.add(call)
         return call, True
 
     def change_call(self, call: ToolCallItem, **facts: Any) -> None:
+        """Change fields of a call, and when it began or ended by its new status."""
+        status = facts.get("status", call.facts.status)
+        if status != call.facts.status and call.facts.began_at is not None:
+            facts |= _times(call.facts, status, self.cursor.at)
         call.change(self.cursor.n, **facts)
         if call.is_over:
             self._running.pop(call.key, None)

@@ -357,6 +357,8 @@ def _ask_consent(talk: Conversation, request: Request) -> tuple[Respond, list[Co
         outcome = get(result, "outcome")
         permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
         permission.answered = talk.cursor.n
+        if call.facts.began_at is not None and not call.is_over:
+            talk.change_call(call, began_at=talk.cursor.at)
         if is_allowed(permission):
             talk.allowed.append(call)
         return [ConversationChange(talk.session_id, call)]

@@ -75,6 +75,11 @@ class TerminalItem(HasHistory):
     def text(self) -> str:
         return b"".join(self._output.now()).decode(errors="replace")
 
+    @property
+    def newest_text(self) -> str:
+        """The output, also what the agent has not asked for yet."""
+        return self.text if self.live is None else self.live
+
     def change(self, n: int, **facts: Any) -> None:
         now = replace(self._facts.now, **facts)
         self._facts.set(n, now)
@@ -112,6 +117,24 @@ class CallFacts:
     raw_output: Json = None
     can_cancel: bool = False
     """Whether the client may ask the agent to cancel it alone (version 2)."""
+    began_at: float | None = None
+    """When its work began, in seconds since the journal began; None: not known.
+
+    That is its first mention, its status `in_progress`, or the response to the last permission
+    request about it, whichever came last.
+    """
+    ended_at: float | None = None
+    """When it came to its end; None: not yet, or not known."""
+    exit_code: int | None = None
+    """How its command ended, by what the agent adds for a terminal that the client only shows."""
+    signal: str | None = None
+
+    @property
+    def duration(self) -> float | None:
+        """Seconds of work, without what a user took to decide; None: not known."""
+        if self.began_at is None or self.ended_at is None:
+            return None
+        return self.ended_at - self.began_at
 
 
 _NO_FACTS: Final = CallFacts()
@@ -122,9 +145,11 @@ class ToolCallItem(HasHistory):
 
     __slots__ = ("_content", "_facts", "_permissions", "_terminals", "is_over", "key")
 
-    def __init__(self, key: str, *, n: int = 0) -> None:
+    def __init__(self, key: str, *, n: int = 0, began_at: float | None = None) -> None:
         self.key = key
-        self._facts = Versioned(_NO_FACTS, n)
+        self._facts = Versioned(
+            CallFacts(began_at=began_at) if began_at is not None else _NO_FACTS, n
+        )
         self._content = VersionedList[Json]()
         self._permissions: list[PermissionRequest] = []
         self._terminals: dict[str, TerminalItem] = {}

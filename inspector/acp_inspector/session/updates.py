@@ -23,7 +23,7 @@ from acp_inspector.session.items import (
     UserMessage,
     terminal_keys,
 )
-from acp_protocol.json_values import as_list, as_object, get, get_list, get_string
+from acp_protocol.json_values import as_list, as_object, get, get_int, get_list, get_string
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.turn_updates import is_echo
 from acp_protocol.schema.vocabulary import OUTPUT
@@ -67,6 +67,10 @@ def apply_call(talk: Conversation, update: Json) -> ConversationChange:
             facts[attribute] = fields[name]
     if "capabilities" in fields:
         facts["can_cancel"] = _can_cancel(update)
+    # Agents add it for clients that show the output of a command and do not run it.
+    if (ending := get(get(update, "_meta"), "terminal_exit")) is not None:
+        facts |= {"exit_code": get_int(ending, "exit_code")}
+        facts |= {"signal": get_string(ending, "signal") or None}
     if facts:
         talk.change_call(call, **facts)
     if content is None or isinstance(content, list):

@@ -199,7 +199,7 @@ def test_a_session_is_exported_as_markdown(store: SessionStore, call: Call) -> N
         "# use \\*\\*bold\\*\\*\n",
         "## You\n\nuse **bold**\n",
         "## Fake\n\n> *Thought*\n>\n> hm\n> well\n",
-        "**Edit \\*it\\*** · edit · completed\n",
+        "**Edit \\*it\\*** · edit · completed · ",
         "```diff\n--- /notes.md\n+++ /notes.md\n@@ -1,2 +1,2 @@\n one\n-two\n+2\n```\n",
         "````\na fence:\n```\nin it\n```\n````\n",
         "- [x] do it\n",

@@ -73,7 +73,7 @@ async def test_escape_stops_the_turn_and_answers_the_open_question(workplace: Pa
         await pilot.press(*"edit notes.txt", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         await pilot.press("escape")
-        await until(pilot, lambda: "turn ended: cancelled" in say(app))
+        await until(pilot, lambda: "— cancelled" in say(app))
         assert (workplace / "notes.txt").read_text() == "one\ntwo\n"
         assert not app.screen.query(PermissionView)
 
@@ -97,7 +97,7 @@ async def test_why_a_turn_failed_stays_and_a_turn_without_a_reply_says_so(
         await pilot.press(*"one", "enter")
         await until(pilot, lambda: "turn failed" in say(app))
         await pilot.press(*"two", "enter")
-        await until(pilot, lambda: "— turn ended without a reply" in say(app))
+        await until(pilot, lambda: "— ended without a reply" in say(app))
         assert "Internal error (-32603): the model takes no images" in say(app)
         await pilot.press(*"three", "enter")
         await until(pilot, lambda: "a reply" in say(app) and "● ready" in say(app))

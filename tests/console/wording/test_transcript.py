@@ -46,7 +46,7 @@ def test_each_kind_of_item_has_its_line() -> None:
         "  · context compaction: completed",
         "  session s2:",
         "    [image]",
-        "  — refusal",
+        "  ✗ refused: the agent does not go on with this",
     ]
 
 
@@ -63,7 +63,7 @@ def test_a_tool_call_shows_its_way_its_consent_and_its_terminal() -> None:
     )
     assert shown == [
         "  · ran make without asking",
-        "  tool Build (execute): pending → failed",
+        "  tool Build (execute): pending → failed · 1 line",
         "    permission: open",
         "    [terminal]",
         "    [diff of /a]",
