@@ -30,7 +30,7 @@ from acp_console.chat.prompt_blocks import prompt_blocks
 from acp_console.chat.recording import report_decision
 from acp_console.chat.running_agent import RunningAgent
 from acp_console.chat.states import ChatState, Event, ShownState
-from acp_console.chat.work import Work
+from acp_console.chat.work import TurnWork, Work, turn_work
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation, SessionInfo
 from acp_inspector.session.items import (
@@ -267,6 +267,15 @@ class ChatSession:
     def now(self) -> float | None:
         """Return the seconds since the journal began; None when no agent runs."""
         return self.agent.now()
+
+    @property
+    def turn_work(self) -> TurnWork | None:
+        """What the turn does now, or how the last one ended; None before any."""
+        talk, now = self.conversation, self.journal.now
+        if talk is None:
+            return None
+        fold = self.agent.conversations.fold
+        return turn_work(fold, talk, now, asks_user=self.is_waiting_for_user)
 
     @property
     def entries_read(self) -> int:

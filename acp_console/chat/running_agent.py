@@ -10,7 +10,6 @@ import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from math import inf
 from pathlib import Path
 from time import monotonic
@@ -201,7 +200,7 @@ class RunningAgent:
         """Return the seconds since the journal began; None when no process runs."""
         if all(session.state == "stopped" for session in self.sessions):
             return None
-        return (datetime.now(UTC) - self.journal.created).total_seconds()
+        return self.journal.now
 
     def remember(self, option: SessionOption, value: Json) -> None:
         """Remember what the user chose in a session, for the next chat with this agent.

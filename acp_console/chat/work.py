@@ -1,6 +1,7 @@
-"""What an agent does besides the turn of a session: its subagents and background work.
+"""What an agent does: in the turn of a session, and besides it.
 
-Tool calls and terminals that can be cancelled alone belong to it.
+Besides it run its subagents and background work; tool calls and terminals that can be cancelled
+alone belong to it.
 
 Source: ACP version 2, Prompt Lifecycle, "Background Work"; Subagents.
 """
@@ -9,17 +10,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import Final
 
+from acp_console.wording.values import format_clock, format_cost, format_tokens, plural
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.items import TerminalItem, ToolCallItem
-from acp_protocol.json_values import get_string
+from acp_inspector.session.fold import Sessions
+from acp_inspector.session.items import AgentMessage, TerminalItem, Thought, ToolCallItem
+from acp_inspector.session.turn import SessionTurn
+from acp_inspector.views.wait_graph import HANG_SECONDS, PendingWait, WaitContext, wait_graph
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get, get_string
+from acp_protocol.jsonrpc import Json
 from acp_protocol.tool_calls import is_final
 
 MAX_DEPTH: Final = 8
 """Subagents of subagents that are followed."""
 SIGNS: Final = {"running": "◐", "requires_action": "?", "idle": "●", "ended": "✓"}
+TITLE: Final = 60
+"""Characters of the title of what runs, at most."""
+PAUSE_S: Final = 3.0
+"""Seconds without a frame after which an agent that wrote or thought counts as waited for."""
+WAITS: Final = "waits for the agent"
 WORDS: Final = {"requires_action": "needs action", "": "not known"}
 
 
@@ -46,6 +59,131 @@ class Work:
     @property
     def word(self) -> str:
         return WORDS.get(self.state, self.state)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnWork:
+    """How far a turn is, and what it waits for; its texts are safe to show."""
+
+    seconds: float
+    """Since its begin; of one that is over, all that it took."""
+    activity: str = ""
+    """What happens now, or what is waited for; empty once it is over."""
+    silence: float = 0.0
+    """Seconds without a frame of the agent, once it is silent for long; else 0."""
+    waits_for_user: bool = False
+    tools: int = 0
+    """Tool calls so far."""
+    used: tuple[str, ...] = ()
+    """Tokens and cost, as far as the agent has sent them."""
+    ending: str = ""
+    """The stop reason of one that is over, or "failed"."""
+
+    @property
+    def is_silent(self) -> bool:
+        return self.silence > 0
+
+    @property
+    def parts(self) -> list[str]:
+        """Return what is said of it, the most important first."""
+        silence = f"no frame for {_in_words(self.silence)}" if self.is_silent else ""
+        tools = plural(self.tools, "tool") if self.tools else ""
+        parts = (format_clock(self.seconds), silence, self.activity, tools, *self.used)
+        return [each for each in parts if each]
+
+
+def turn_work(
+    fold: Sessions, talk: Conversation, now: float, *, asks_user: bool = False
+) -> TurnWork | None:
+    """Return what the turn of a session does, or how the last one ended; None before any.
+
+    Args:
+        fold: the connection that the session belongs to.
+        talk: the session.
+        now: seconds since the journal began.
+        asks_user: whether a permission, a form or a page is open, also of a subagent.
+    """
+    turn = talk.turn or next(reversed(talk.turns), None)
+    if turn is None:
+        return None
+    tools = talk.calls_since(turn.began)
+    if turn.duration is not None:
+        ending = "failed" if turn.error else turn.stop_reason or "end_turn"
+        used = _used(get(turn.usage, "totalTokens"), talk.info.usage)
+        return TurnWork(turn.duration, tools=tools, used=used, ending=ending)
+    wait = _innermost(fold, talk, turn, now)
+    heard_at = max(talk.heard_at, turn.began_at)
+    asks_user = asks_user or (wait is not None and wait.awaited == "user")
+    return TurnWork(
+        max(now - turn.began_at, 0.0),
+        "waits for you" if asks_user else _activity(talk, wait, now - heard_at, now),
+        now - heard_at if now - heard_at >= HANG_SECONDS else 0.0,
+        asks_user,
+        tools,
+        _used(None, talk.info.usage),
+    )
+
+
+def _innermost(
+    fold: Sessions, talk: Conversation, turn: SessionTurn, now: float
+) -> PendingWait | None:
+    """Return the wait of a session that no other one has to end before."""
+    asking = {talk.session_id} if talk.info.state == "requires_action" else set[str]()
+    known = WaitContext(
+        talk.cursor.n,
+        now,
+        turns=[turn] if talk.version >= 2 else (),
+        asking=frozenset(asking),
+        last_sent={("agent", talk.session_id): talk.heard_at},
+    )
+    graph = wait_graph(fold.exchanges.open(), known)
+    waits = [each for each in graph.waits if each.session == talk.session_id and each.is_leaf]
+    return waits[-1] if waits else None
+
+
+def _activity(talk: Conversation, wait: PendingWait | None, silence: float, now: float) -> str:
+    if wait is not None and wait.waiter == "agent":
+        return f"waits for {request_name(wait.method, wait.subject)}"
+    running = [each for each in talk.open_calls() if each.facts.status == "in_progress"]
+    if len(running) > 1:
+        return f"{len(running)} tools run"
+    if running:
+        facts = running[0].facts
+        title = single_line(facts.title or facts.name or facts.kind, TITLE)
+        if silence >= HANG_SECONDS:
+            return f"waits for “{title}”"
+        since = "" if facts.began_at is None else f" {format_clock(now - facts.began_at)}"
+        return f"{title}{since}"
+    last = talk.items[-1] if talk.items else None
+    if silence < PAUSE_S and isinstance(last, Thought):
+        return "thinks"
+    if silence < PAUSE_S and isinstance(last, AgentMessage):
+        return "writes"
+    return f"waits for the agent {format_clock(silence)}" if silence < HANG_SECONDS else WAITS
+
+
+def _in_words(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{format_clock(seconds)} min"
+
+
+def request_name(method: str, subject: str) -> str:
+    """Return a request of the agent in few words, as "fs/write cart.py"; safe to show."""
+    name = method.removesuffix("_text_file")
+    if name == "terminal/wait_for_exit":
+        return "a program"
+    about = PurePath(subject).name if name.startswith("fs/") else subject
+    return single_line(f"{name} {about}".rstrip(), TITLE)
+
+
+def _used(total: Json, usage: Json) -> tuple[str, ...]:
+    """Return the tokens of a turn, or else of the context, and the cost of the session."""
+    used = get(usage, "used")
+    tokens = ""
+    if isinstance(total, int | float):
+        tokens = f"{format_tokens(total)} tokens"
+    elif isinstance(used, int | float):
+        tokens = f"{format_tokens(used)} in context"
+    return tuple(filter(None, (tokens, format_cost(get(usage, "cost")))))
 
 
 def background_of(talks: Conversations, session_id: str) -> list[Work]:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json, message_at_end
 
 OUTPUT_VERSION: Final = 1
@@ -42,6 +43,25 @@ def fenced(text: str) -> tuple[str, str] | None:
 def format_number(count: float, digits: int = 0) -> str:
     """Return a number with a space between thousands."""
     return f"{count:,.{digits}f}".replace(",", " ")
+
+
+def format_tokens(count: float) -> str:
+    """Return a number of tokens in few characters: "850", "2.1k", "76k", "1.2M"."""
+    if count >= 1_000_000:
+        return f"{count / 1_000_000:.1f}M"
+    if count < 1000:
+        return f"{count:.0f}"
+    return f"{count / 1000:.{1 if count < 9_950 else 0}f}k"
+
+
+def format_cost(cost: Json) -> str:
+    """Return a cost as the protocol writes it; empty if it has no amount."""
+    amount, currency = get(cost, "amount"), get_string(cost, "currency")
+    if not isinstance(amount, int | float):
+        return ""
+    if currency in {"USD", ""}:
+        return f"${amount:.2f}"
+    return f"{amount:.2f} {single_line(currency, 5)}"
 
 
 def plural(count: int, word: str) -> str:

@@ -255,11 +255,16 @@ class Journal:
         """All entries so far, oldest first; it goes on growing."""
         return self._entries
 
+    @property
+    def now(self) -> float:
+        """Seconds since the journal began, as its entries count them."""
+        return self._clock() - self._began
+
     def __len__(self) -> int:
         return len(self._entries)
 
     def frame(self, side: Side, raw: bytes, end: bytes = b"\n", header: bytes = b"") -> Frame:
-        frame = Frame(len(self._entries) + 1, self._clock() - self._began, side, raw, end, header)
+        frame = Frame(len(self._entries) + 1, self.now, side, raw, end, header)
         self._append(frame)
         return frame
 
@@ -272,12 +277,12 @@ class Journal:
         return self.frame(side, frame.data, frame.ending, frame.header)
 
     def stderr(self, text: bytes) -> StderrChunk:
-        entry = StderrChunk(len(self._entries) + 1, self._clock() - self._began, text)
+        entry = StderrChunk(len(self._entries) + 1, self.now, text)
         self._append(entry)
         return entry
 
     def event(self, name: str, **data: Json) -> JournalEvent:
-        event = JournalEvent(len(self._entries) + 1, self._clock() - self._began, name, data)
+        event = JournalEvent(len(self._entries) + 1, self.now, name, data)
         self._append(event)
         return event
 

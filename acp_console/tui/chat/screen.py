@@ -41,6 +41,7 @@ from acp_console.tui.chat.prompt_area import PromptArea
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.chat.traffic_side import TrafficSide
+from acp_console.tui.chat.turn_line import TurnLine
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
 from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
@@ -151,6 +152,7 @@ class ChatScreen(Screen[None]):
         self.prompt = PromptArea(chat, draft, history, self._timing.clock)
         self._open_asks = OpenAsks(chat)
         self.asks = AskArea(self._open_asks, self._timing)
+        self.turn_line = TurnLine(chat, id="turn")
         self.traffic = TrafficSide(self, chat)
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
@@ -178,6 +180,7 @@ class ChatScreen(Screen[None]):
                     yield Static(id="search-count", markup=False)
                 yield self.asks
                 yield Static(id="problem", markup=False)
+                yield self.turn_line
                 yield self.prompt
         yield KeyFooter()
 
@@ -208,6 +211,7 @@ class ChatScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self._show_chats()
+        self.turn_line.look()
         if self.asks.shown is not None:
             # Another screen has covered it until now.
             self.asks.shown.on_show()
@@ -237,6 +241,7 @@ class ChatScreen(Screen[None]):
         asks.offer_focus(self.editor)
         self._show_status()
         self._show_error()
+        self.turn_line.look()
         self._files.note(items)
         self._show_chats()
         self._announce()

@@ -19,6 +19,7 @@ from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.chat.work import Work, background_of
+from acp_console.wording.values import format_cost, format_tokens
 from acp_inspector.session.conversation import Conversation
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get, get_string
@@ -193,14 +194,11 @@ def _plan(entries: Sequence[Json], width: int) -> Iterator[Content]:
 
 def _context(usage: Json, width: int) -> Iterator[Content]:
     used, size = get(usage, "used"), get(usage, "size")
-    cost = get(usage, "cost")
-    amount, currency = get(cost, "amount"), get_string(cost, "currency")
     parts: list[str] = []
     if isinstance(used, int | float):
-        parts.append(_tokens(used) + (f"/{_tokens(size)}" if _is_count(size) else ""))
-    if isinstance(amount, int | float):
-        sign = "$" if currency in {"USD", ""} else ""
-        parts.append(f"{sign}{amount:.2f}{'' if sign else f' {single_line(currency, 5)}'}")
+        whole = f"/{format_tokens(size)}" if isinstance(size, int | float) and size > 0 else ""
+        parts.append(format_tokens(used) + whole)
+    parts += filter(None, [format_cost(get(usage, "cost"))])
     if not parts:
         return
     yield _heading("Context")
@@ -215,17 +213,6 @@ def _context(usage: Json, width: int) -> Iterator[Content]:
         )
     yield Content.styled(single_line("  ".join(parts), width), "$text-muted")
     yield Content("")
-
-
-def _is_count(value: Json) -> bool:
-    return isinstance(value, int | float) and value > 0
-
-
-def _tokens(count: Json) -> str:
-    number = float(count) if isinstance(count, int | float) else 0.0
-    if number >= 1_000_000:
-        return f"{number / 1_000_000:.1f}M"
-    return f"{number / 1000:.0f}k" if number >= 1000 else f"{number:.0f}"
 
 
 def _heading(text: str) -> Content:

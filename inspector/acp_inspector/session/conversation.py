@@ -11,7 +11,7 @@ Source: ACP, Prompt Turn; ACP version 2, Prompt Lifecycle.
 from __future__ import annotations
 
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
@@ -319,6 +319,16 @@ class Conversation:
     def turn(self) -> SessionTurn | None:
         """The newest turn that runs."""
         return self._session.turn
+
+    @property
+    def heard_at(self) -> float:
+        """When the agent sent an update or a request last, in seconds since the journal began."""
+        return self._session.heard_at
+
+    def calls_since(self, n: int) -> int:
+        """Return how many tool calls were first mentioned in frame `n` or later."""
+        begin = bisect_left(self._epoch.numbers, n)
+        return sum(isinstance(item, ToolCallItem) for item in self._epoch.items[begin:])
 
     def turns_until(self, n: int) -> list[SessionTurn]:
         return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]

@@ -474,6 +474,8 @@ async def test_it_looks_as_it_should(
     if state.is_furnished:
         furnish(place)
     app = app_in(state, place, agent)
+    # The spinner stands still.
+    app.animation_level = "none"
     sizes = ALL_SIZES if name in IN_ALL_SIZES else (SIZE,)
     async with app.run_test(size=sizes[0]) as pilot:
         await reach(pilot, state)

@@ -1,0 +1,129 @@
+"""The line at the editor that says what the turn does, and that it goes on."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Final
+
+from rich.segment import Segment
+from rich.style import Style
+from textual.geometry import Region
+from textual.strip import Strip
+from textual.timer import Timer
+from textual.widget import Widget
+
+from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.work import TurnWork
+from acp_console.tui.cursor_list import foreground_style
+from acp_console.wording.transcript import STOPS
+from acp_protocol.host.sanitize import single_line
+
+INTERVAL_S: Final = 0.25
+"""Seconds between two frames of the spinner; each draws one cell."""
+SPINNER: Final = "◐◓◑◒"
+ENDINGS: Final = {"end_turn": "✓", "cancelled": "◌", "failed": "✗"}
+"""The signs of turns that ended as they mostly do; others have that of their line."""
+STOP: Final = Style(meta={"@click": "screen.cancel"})
+
+
+class TurnLine(Widget):
+    """Says how long the turn runs, what it waits for, and what it has used.
+
+    It ticks only while a turn runs and it can be seen. Once the turn is over, the line stays and
+    says what it took.
+    """
+
+    COMPONENT_CLASSES: ClassVar[set[str]] = {
+        "turn--runs",
+        "turn--warning",
+        "turn--error",
+        "turn--quiet",
+    }
+    DEFAULT_CSS = """
+    TurnLine {
+        height: 1;
+        margin: 0 1;
+        padding: 0 1;
+        display: none;
+        &> .turn--runs { color: $text; }
+        &> .turn--warning { color: $text-warning; }
+        &> .turn--error { color: $text-error; }
+        &> .turn--quiet { color: $text-muted; }
+    }
+    """
+
+    def __init__(self, chat: ChatSession, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._chat = chat
+        self._work: TurnWork | None = None
+        self._frame = 0
+        self._timer: Timer | None = None
+
+    def look(self) -> None:
+        """Show what the turn does by now; begin or end to tick."""
+        work, before = self._chat.turn_work, self._work
+        self._work = work
+        is_short = self.screen.has_class("-short")
+        self.display = work is not None and not (work.ending and is_short)
+        if work is not None and (before is None or _shown(before) != _shown(work)):
+            self.refresh()
+        runs = work is not None and not work.ending and self._is_seen
+        if runs and self._timer is None:
+            self._timer = self.set_interval(INTERVAL_S, self._tick, name="turn")
+        elif not runs and self._timer is not None:
+            self._timer.stop()
+            self._timer = None
+
+    def on_show(self) -> None:
+        self.look()
+
+    def on_hide(self) -> None:
+        self.look()
+
+    @property
+    def _is_seen(self) -> bool:
+        return self.screen.is_current and self.is_on_screen
+
+    def _tick(self) -> None:
+        self.look()
+        if self._timer is not None and self._spins:
+            self._frame = (self._frame + 1) % len(SPINNER)
+            self.refresh(Region(self.gutter.left, 0, 1, 1))
+
+    @property
+    def _spins(self) -> bool:
+        work = self._work
+        is_quiet = self.app.animation_level == "none"
+        return work is not None and not (is_quiet or work.waits_for_user or work.is_silent)
+
+    def render_line(self, y: int) -> Strip:
+        del y
+        work, width = self._work, self.content_size.width
+        if work is None:
+            return Strip.blank(width, self.rich_style)
+        sign, name = self._sign(work)
+        quiet, parts = self._style("quiet"), work.parts
+        stop = "" if work.ending else " · esc stops"
+        # What has no room goes, the least important first.
+        while len(parts) > 1 and len(" · ".join(parts)) > width - 2 - len(stop):
+            parts.pop()
+        text = single_line(" · ".join(parts), max(width - 2 - len(stop), 0))
+        cells = [Segment(f"{sign} ", self._style(name))]
+        cells.append(Segment(text, self._style("warning") if name == "warning" else quiet))
+        cells.append(Segment(stop, quiet + STOP))
+        return Strip(cells).adjust_cell_length(width, self.rich_style)
+
+    def _sign(self, work: TurnWork) -> tuple[str, str]:
+        """Return the sign before the line, and its style."""
+        if work.ending:
+            sign = ENDINGS.get(work.ending) or STOPS.get(work.ending, "■")[0]
+            return sign, {"✗": "error", "■": "warning"}.get(sign, "quiet")
+        if work.waits_for_user:
+            return "?", "warning"
+        return ("▲", "warning") if work.is_silent else (SPINNER[self._frame], "runs")
+
+    def _style(self, name: str) -> Style:
+        return self.rich_style + foreground_style(self, f"turn--{name}")
+
+
+def _shown(work: TurnWork) -> tuple[object, ...]:
+    return work.ending, work.waits_for_user, *work.parts

@@ -1,0 +1,97 @@
+"""What the line at the editor says of a turn: by the frames and the clock alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from acp_console.chat.work import TurnWork, turn_work
+from acp_inspector.session.conversations import Conversations
+from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
+
+PROMPT = (0.0, prompt(1, "go"))
+
+
+def work(now: float, *timed: tuple[float, Said], asks_user: bool = False) -> TurnWork:
+    conversations = Conversations()
+    for (at, _), frame in zip(timed, frames(*(said for _, said in timed)), strict=True):
+        conversations.apply(type(frame)(frame.seq, at, frame.side, frame.data))
+    found = turn_work(conversations.fold, conversations.get("s1"), now, asks_user=asks_user)
+    assert found is not None
+    return found
+
+
+def tool(id_: str, title: str, status: str = "in_progress") -> Said:
+    return update("tool_call", toolCallId=id_, title=title, status=status)
+
+
+def request(id_: int, method: str, **params: Any) -> Said:
+    return ask("agent", id_, method, sessionId="s1", **params)
+
+
+def test_there_is_nothing_to_say_before_the_first_turn() -> None:
+    conversations = Conversations()
+    assert turn_work(conversations.fold, conversations.get("s1"), 1) is None
+
+
+def test_a_slow_model_a_hanging_tool_and_a_silent_agent_look_different() -> None:
+    assert work(12, PROMPT).parts == ["0:12", "waits for the agent 0:12"]
+    hanging = (PROMPT, (3, tool("t", "Run pytest -q")))
+    assert work(12, *hanging).parts == ["0:12", "Run pytest -q 0:09", "1 tool"]
+    assert work(43, *hanging).parts == [
+        *("0:43", "no frame for 40 s", "waits for “Run pytest -q”", "1 tool")
+    ]
+    assert work(40, PROMPT).parts == ["0:40", "no frame for 40 s", "waits for the agent"]
+
+
+def test_what_waits_for_the_user_or_for_the_client_says_so() -> None:
+    asks = (1, request(1, "session/request_permission", toolCall={"toolCallId": "t"}))
+    assert work(5, PROMPT, asks).parts == ["0:05", "waits for you", "1 tool"]
+    assert work(5, PROMPT, asks).waits_for_user
+    # A form, or a subagent that asks.
+    assert work(5, PROMPT, asks_user=True).activity == "waits for you"
+    writes = (1, request(2, "fs/write_text_file", path="/w/cart.py", content=""))
+    assert work(41, PROMPT, writes).parts == [
+        *("0:41", "no frame for 40 s", "waits for fs/write cart.py")
+    ]
+    runs = (1, request(3, "terminal/wait_for_exit", terminalId="t"))
+    assert work(5, PROMPT, runs).activity == "waits for a program"
+
+
+def test_an_agent_that_sends_text_writes_or_thinks() -> None:
+    thinks = (1, chunk("hm", kind="agent_thought_chunk"))
+    assert work(2, PROMPT, thinks).activity == "thinks"
+    assert work(2, PROMPT, thinks, (1.5, chunk("well"))).activity == "writes"
+    assert work(9, PROMPT, thinks, (1.5, chunk("well"))).activity == "waits for the agent 0:07"
+
+
+def test_tools_tokens_and_cost_are_those_that_were_sent() -> None:
+    usage = update("usage_update", used=12_400, size=200_000, cost={"amount": 0.42})
+    both = (PROMPT, (1, tool("a", "A")), (2, tool("b", "B\x1b")), (3, usage))
+    assert work(4, *both).parts == ["0:04", "2 tools run", "2 tools", "12k in context", "$0.42"]
+    assert "\x1b" not in work(4, PROMPT, both[2]).activity
+    odd = update("usage_update", used="many", cost={"amount": None})
+    assert work(4, PROMPT, (1, odd)).used == ()
+
+
+def test_a_turn_that_is_over_says_what_it_took() -> None:
+    done = answer("agent", 1, {"stopReason": "max_tokens", "usage": {"totalTokens": 2100}})
+    over = work(99, PROMPT, (1, tool("a", "A", "completed")), (61, done))
+    assert over.parts == ["1:01", "1 tool", "2.1k tokens"]
+    assert over.ending == "max_tokens"
+    # The next one begins anew.
+    assert work(102, PROMPT, (61, done), (100, prompt(2, "on"))).parts[0] == "0:02"
+
+
+def test_a_turn_of_version_2_runs_until_it_is_idle() -> None:
+    begun = [
+        (0.0, ask("client", 0, "initialize", protocolVersion=2)),
+        (0.0, answer("agent", 0, {"protocolVersion": 2})),
+        (1.0, prompt(1, "go")),
+        (1.1, answer("agent", 1, {"messageId": "m"})),
+        (2.0, update("state_update", state="running")),
+    ]
+    assert work(12, *begun).parts == ["0:11", "waits for the agent 0:10"]
+    asking = (3.0, update("state_update", state="requires_action"))
+    assert work(12, *begun, asking).waits_for_user
+    idle = (9.0, update("state_update", state="idle", stopReason="end_turn"))
+    assert work(12, *begun, idle).ending == "end_turn"
