@@ -82,8 +82,6 @@ PYTHON_HINT: Final = (
     "servers made with the Python SDK cannot go on with a session over HTTP; "
     "use ws:// or wss:// in place of http"
 )
-MAX_REFUSALS: Final = 2
-"""Refused TCP connections after which a server has ended, and what it knew with it."""
 INBOX: Final = 8
 """Frames that wait to be received before streams are read no further."""
 _KEEP_ALIVE: Final = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)
@@ -187,6 +185,8 @@ class HttpTransport:
         self._taken = anyio.Event()
         self._end: ConnectionClosedError | FrameTooLongError | None = None
         self._is_closing = False
+        self._is_cut_off = False
+        """Whether the user knows that no stream can be opened."""
         self._numbers = itertools.count(1)
         self._http_version = "" if agent.is_secure else "HTTP/1.1"
         """Unknown until the first response where TLS decides it."""
@@ -553,12 +553,10 @@ class HttpTransport:
         """
         delays = retry_delays(self._limits)
         ends_at = anyio.current_time() + self._limits.stream_give_up_s
-        refusals = 0
         while True:
             outcome = await self._read(stream)
             was_open, stream.was_open = stream.was_open, False
             if was_open and outcome == "ended":
-                refusals = 0
                 delays = retry_delays(self._limits)
                 ends_at = anyio.current_time() + self._limits.stream_give_up_s
             delay = next(delays) if stream.delay_s is None else stream.delay_s
@@ -577,9 +575,12 @@ class HttpTransport:
                     f"the connection to {self._agent.host} broke, and what was sent meanwhile may "
                     "be lost"
                 )
-            refusals += outcome == "not listening"
-            if is_late or refusals > MAX_REFUSALS:
+            if is_late or outcome == "not listening":
+                # A server that does not listen has ended, and what it knew with it.
                 raise _gone(f"{self._agent.host} cannot be reached any more")
+            if outcome == "unreachable" and not self._is_cut_off:
+                self._is_cut_off = True
+                self._notify(f"{self._agent.host} cannot be reached; trying again")
             await anyio.sleep(delay)
 
     def _is_given_up(self, stream: _Stream, refusal: Refusal, *, is_late: bool) -> bool:
@@ -650,6 +651,7 @@ class HttpTransport:
                 hint="is it an ACP endpoint?",
             )
         stream.is_reading = stream.was_open = True
+        self._is_cut_off = False
         stream.refused = None
         stream.tried.set()
         async with aclosing(events_in(response, self._limits)) as events:

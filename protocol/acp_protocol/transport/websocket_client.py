@@ -69,6 +69,15 @@ _CODES: Final = {
     1012: "the server restarts",
     1013: "the server has too much to do",
 }
+_NO_WEBSOCKET: Final = frozenset(
+    {
+        HTTPStatus.OK,
+        HTTPStatus.BAD_REQUEST,
+        HTTPStatus.NOT_ACCEPTABLE,
+        HTTPStatus.UPGRADE_REQUIRED,
+    }
+)
+"""What servers say that take the upgrade for a request of their HTTP."""
 _MAY_RETURN: Final = frozenset({1000, 1001, 1005, 1006, 1011, 1012, 1013})
 
 
@@ -317,7 +326,7 @@ def _keep_cookies(cookies: SimpleCookie, headers: Headers) -> None:
 
 
 def _refusal(status: int, body: bytes, kind: str) -> Refusal:
-    if status in {HTTPStatus.OK, HTTPStatus.BAD_REQUEST, HTTPStatus.NOT_ACCEPTABLE}:
+    if status in _NO_WEBSOCKET:
         found = refusal_of(status, body, kind)
         reason = f"the server opens no WebSocket{found.reason[found.reason.find(' (') :]}"
         return Refusal(status, reason, "it may speak HTTP only: use http:// or https://")

@@ -323,11 +323,36 @@ async def test_an_array_is_answered_by_an_array_on_a_stream() -> None:
         assert client.connection.violations[0].is_batch
 
 
-async def test_an_array_is_refused_with_a_response_without_an_id() -> None:
-    """TypeScript: 400 with -32600 and `id: null`; 501 elsewhere."""
+async def test_the_refusal_of_what_is_no_json_may_come_on_the_stream() -> None:
+    """Rust: 202 for JSON that cannot be read, and -32700 without an id on the stream."""
+    async with raw_server() as server, http_client_of(server.url) as client:
+        await client.initialize()
+        await (await server.stream()).event(parse(encode_error(None, -32700, "no JSON")))
+        while not client.connection.violations:
+            await anyio.sleep(0.01)
+        assert await client.new_session() == "s1"
+
+
+async def test_an_empty_body_of_json_is_no_answer() -> None:
+    """Python: 202 with a type and no body."""
 
     async def handle(server: RawServer, exchange: Exchange) -> None:
-        await exchange.reply(400, encode_error(None, -32600, "no arrays"))
+        if exchange.name == "session/new":
+            await exchange.reply(content_type="application/json")
+            await (await server.stream()).respond(exchange.message, {"sessionId": "s1"})
+        else:
+            await usual(server, exchange)
+
+    async with raw_server(handle) as server, http_client_of(server.url) as client:
+        assert await client.new_session() == "s1"
+
+
+@pytest.mark.parametrize("status", [400, 501])
+async def test_an_array_is_refused_with_a_response_without_an_id(status: int) -> None:
+    """TypeScript: 400 with -32600 and `id: null`; RFD and Python: 501."""
+
+    async def handle(server: RawServer, exchange: Exchange) -> None:
+        await exchange.reply(status, encode_error(None, -32600, "no arrays"))
 
     async with raw_server(handle) as server, http_client_of(server.url) as client:
         await client.transport.send(b"[]")
@@ -699,8 +724,10 @@ async def test_a_server_that_is_gone_is_waited_for_only_so_long() -> None:
                 first.set()
                 await client.connection.wait_closed()
                 reasons.append(client.transport.closed_error())
+                notices.extend(client.notices)
 
         reasons: list[AcpError] = []
+        notices: list[str] = []
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(wait_closed)
             await first.wait()
@@ -708,12 +735,17 @@ async def test_a_server_that_is_gone_is_waited_for_only_so_long() -> None:
             server.is_gone = True
             await stream.end()
     assert can_return(reasons[0])
+    assert notices == [f"{server.url.split('/')[2]} cannot be reached; trying again"]
 
 
 async def test_a_server_that_does_not_listen_any_more_has_ended() -> None:
     """What it knew of the connection has ended with it, so nothing can be resumed there."""
     limits = RemoteLimits(retry_s=0.01, max_retry_s=0.01, stream_give_up_s=5 * LIMIT)
-    async with raw_server() as server, http_client_of(server.url, limits=limits) as client:
+    journal = Journal()
+    async with (
+        raw_server() as server,
+        http_client_of(server.url, limits=limits, observer=journal) as client,
+    ):
         await client.initialize()
         stream = await server.stream()
         await stream.update("s1", "before", "41")
@@ -722,6 +754,8 @@ async def test_a_server_that_does_not_listen_any_more_has_ended() -> None:
         await stream.cut()
         await client.connection.wait_closed()
         assert can_return(client.transport.closed_error())
+    tries = [each for each in events(journal) if each.data.get("method") == "GET"]
+    assert len(tries) == 2
 
 
 @pytest.mark.parametrize("kind", ["text/html", "application/json"])

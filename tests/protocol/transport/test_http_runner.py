@@ -125,6 +125,22 @@ async def test_the_limits_of_requests_do_not_end_a_websocket(
             assert "-32700" in str(await connection.recv())
 
 
+async def test_a_websocket_whose_client_does_not_respond_to_a_ping_is_closed() -> None:
+    """Peers need not send pings (TypeScript sends none), but all of them respond."""
+    limits = SocketLimits(ping_s=0.05, pong_s=0.1, close_s=0.1)
+    key = "\r\nSec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ=="
+    async with serving(socket_limits=limits) as server, raw_connection(server.base) as stream:
+        host = server.base.partition("//")[2]
+        named = f"Host: {host}\r\nAuthorization: Bearer {TOKEN}\r\nUpgrade: websocket"
+        await stream.send(
+            f"GET /acp HTTP/1.1\r\n{named}\r\nConnection: Upgrade{key}\r\n\r\n".encode()
+        )
+        head, _, frames = (await rest(stream)).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 101 ")
+    assert frames.startswith(b"\x89\x04")
+    assert b"ping timeout" in frames
+
+
 async def flood(agent: Transport) -> None:
     """Answer `initialize`, and then say 30 MB in one session, as fast as it is taken."""
     await agent.receive()

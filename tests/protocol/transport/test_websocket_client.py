@@ -176,6 +176,7 @@ async def test_invalid_text_ends_the_connection() -> None:
         (403, b"", ["403 Forbidden", "origins"]),
         (404, b"", ["404 Not Found", "/acp"]),
         (400, b"", ["opens no WebSocket (400", "http://"]),
+        (426, b"", ["opens no WebSocket (426", "http://"]),
         (200, b"hello", ["opens no WebSocket (200", "http://"]),
         (429, b"", ["too much to do"]),
         (503, b"", ["takes no requests now"]),
