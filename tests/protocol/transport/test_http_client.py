@@ -835,7 +835,7 @@ async def test_the_end_does_not_wait_for_a_server_that_hangs() -> None:
             await anyio.sleep_forever()
         await usual(server, exchange)
 
-    limits = RemoteLimits(close_s=0.05)
+    limits = RemoteLimits(close_s=0.3)
     async with raw_server(handle) as server:
         async with http_client_of(server.url, limits=limits) as client:
             await client.new_session()
