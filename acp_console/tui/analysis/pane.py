@@ -103,7 +103,7 @@ class AnalysisPane(Vertical):
         self._tabs = {
             "findings": FindingsTab(self._folds.linter),
             "here": StateTab(model),
-            "waterfall": WaterfallTab(model),
+            "waterfall": WaterfallTab(model, self._folds.annotations.turn),
             "statistics": StatisticsTab(model),
             "waiting": WaitingTab(model),
             "capabilities": CapabilitiesTab(model),

@@ -301,6 +301,10 @@ class Annotations:
         stored = self._gaps[n] if 0 < n < len(self._gaps) else 0.0
         return stored or None if stored != _NO_TIME else 0.0
 
+    def turn(self, n: int) -> int | None:
+        """Return the number of the turn that entry `n` belongs to, if it is known."""
+        return _at(self._turns, n) or None
+
     def rules(self, n: int) -> list[str]:
         return sorted({verdict.rule for verdict in self._sets[_at(self._places, n)]})
 

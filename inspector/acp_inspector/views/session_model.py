@@ -26,7 +26,13 @@ from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
 from acp_inspector.views.turn_times import TurnTimes
-from acp_inspector.views.wait_graph import WaitContext, WaitGraph, request_subject, wait_graph
+from acp_inspector.views.wait_graph import (
+    WaitContext,
+    WaitGraph,
+    permitted_call,
+    request_subject,
+    wait_graph,
+)
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
 from acp_protocol.json_values import get_string
@@ -192,14 +198,19 @@ class SessionModel:
     def subject(self, exchange: Exchange) -> str:
         """Return a short description of a request, which is not safe to show.
 
-        A request about a terminal is described by the command that runs in it.
+        A request about a terminal is described by the command that runs in it, and a permission
+        without a title by that of its tool call.
         """
-        request, n = exchange.request, exchange.request_frame.seq
-        key = get_string(request.params, "terminalId")
+        request, subject = exchange.request, request_subject(exchange.request)
         talk = self.conversations.sessions.get(exchange.session or "")
-        terminal = talk.terminal_at(key, n) if talk is not None and key else None
-        command = None if terminal is None else terminal.facts.command
-        return command or request_subject(request)
+        known: str | None = None
+        if talk is not None and (key := get_string(request.params, "terminalId")):
+            terminal = talk.terminal_at(key, exchange.request_frame.seq)
+            known = None if terminal is None else terminal.facts.command
+        elif talk is not None and subject == permitted_call(request):
+            call = talk.known_call(subject)
+            known = None if call is None else call.facts.title
+        return known or subject
 
     def _sound(self, entry: Entry) -> Entry:
         """Return the entry with a valid number and time: files may contain anything."""

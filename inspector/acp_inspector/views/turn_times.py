@@ -9,11 +9,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.session.conversations import subject_of
 from acp_inspector.session.events import CallChanged, RequestSent, ResponseReceived, SessionEvent
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
-from acp_inspector.views.wait_graph import USER_METHODS
+from acp_inspector.views.wait_graph import USER_METHODS, permitted_call
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
@@ -35,6 +34,10 @@ class Step:
     """That of the tool call; not escaped."""
     exchange: Exchange | None = None
     """None for a tool call."""
+    status: str = ""
+    """The last one of a tool call."""
+    last: int | None = None
+    """The frame that ended it; None: it goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +86,15 @@ class TurnTimes:
         end = now if turn.ended_at is None else turn.ended_at
         return TimeSplit() if clock is None else clock.until(end)
 
-    def calls(self, turn: SessionTurn) -> list[Step]:
-        """Return the tool calls of a turn that have ended."""
+    def calls(self, turn: SessionTurn, now: float) -> list[Step]:
+        """Return the tool calls of a turn; those that have not ended go on until `now`."""
         clock = self._clocks.get(turn.number)
-        return [] if clock is None else clock.calls
+        return [] if clock is None else clock.calls_until(now)
+
+    def waits(self, turn: SessionTurn, now: float) -> tuple[tuple[float, float], ...]:
+        """Return when a turn waited for a person, from and until."""
+        clock = self._clocks.get(turn.number)
+        return () if clock is None else clock.waits_until(now)
 
 
 @dataclass(slots=True)
@@ -103,10 +111,12 @@ class _Call:
 
 class _TurnClock:
     def __init__(self, at: float) -> None:
-        self.calls: list[Step] = []
+        self._ended: list[Step] = []
         """The tool calls that have ended."""
         self._at = at
         self._split = TimeSplit()
+        self._waits: list[tuple[float, float]] = []
+        """When a person was waited for; one stretch ends before the next begins."""
         self._people: dict[Exchange, None] = {}
         """Open requests that a person answers."""
         self._requests: dict[Exchange, None] = {}
@@ -115,6 +125,8 @@ class _TurnClock:
 
     def apply(self, event: SessionEvent) -> None:
         self._split = self.until(event.frame.time)
+        if self._people:
+            self._waits = [*self.waits_until(event.frame.time)]
         self._at = max(self._at, event.frame.time)
         match event:
             case RequestSent(exchange=Exchange(requester="agent") as exchange):
@@ -136,16 +148,34 @@ class _TurnClock:
             return replace(split, tools=split.tools + spent)
         return replace(split, agent=split.agent + spent)
 
+    def waits_until(self, at: float) -> tuple[tuple[float, float], ...]:
+        """Return when a person was waited for until then."""
+        if not self._people or at <= self._at:
+            return tuple(self._waits)
+        before = self._waits[:-1] if self._waits and self._waits[-1][1] == self._at else self._waits
+        begin = self._waits[-1][0] if len(before) < len(self._waits) else self._at
+        return (*before, (begin, at))
+
+    def calls_until(self, at: float) -> list[Step]:
+        """Return the tool calls that have ended, then those that have not."""
+        running = [
+            Step(each.n, each.began_at, max(at - each.began_at, 0.0), each.title)
+            for each in self._calls.values()
+        ]
+        return [*self._ended, *running]
+
     def _end_request(self, exchange: Exchange) -> None:
         if exchange in self._people:
             del self._people[exchange]
-            call = self._calls.get(_call_id(exchange))
+            call = self._calls.get(permitted_call(exchange.request))
             if call is not None and not call.is_running:
                 # What it does begins here, unless it says that it has begun.
                 call.began_at, call.agent = self._at, self._split.agent
         self._requests.pop(exchange, None)
         began = exchange.request_frame
-        self._note(Step(began.seq, began.time, self._at - began.time, exchange=exchange))
+        last = None if exchange.response_frame is None else exchange.response_frame.seq
+        spent = self._at - began.time
+        self._note(Step(began.seq, began.time, spent, exchange=exchange, last=last))
 
     def _change_call(self, n: int, update: Json) -> None:
         key, status = get_string(update, "toolCallId"), get_string(update, "status")
@@ -158,12 +188,13 @@ class _TurnClock:
         elif status in _ENDED:
             del self._calls[key]
             # Nobody is waited for any more, even if the request is still open.
-            for exchange in [each for each in self._people if _call_id(each) == key]:
+            for exchange in [each for each in self._people if permitted_call(each.request) == key]:
                 del self._people[exchange]
             if not call.is_running:
                 self._spent_on(call)
-            step = Step(call.n, call.began_at, self._at - call.began_at, call.title)
-            self.calls.append(step)
+            spent = self._at - call.began_at
+            step = Step(call.n, call.began_at, spent, call.title, status=status, last=n)
+            self._ended.append(step)
             self._note(step)
 
     def _spent_on(self, call: _Call) -> None:
@@ -177,9 +208,3 @@ class _TurnClock:
 
     def _note(self, step: Step) -> None:
         self._split += TimeSplit(longest=step)
-
-
-def _call_id(exchange: Exchange) -> str:
-    """Return the tool call that a permission is requested for; empty if it is for none."""
-    params = exchange.request.params
-    return get_string(subject_of(params), "toolCallId")

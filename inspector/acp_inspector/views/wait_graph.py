@@ -247,6 +247,12 @@ def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
             return
 
 
+def permitted_call(request: Request) -> str:
+    """Return the tool call for which a permission is requested; empty if there is none."""
+    is_asked = request.method == "session/request_permission"
+    return get_string(subject_of(request.params), "toolCallId") if is_asked else ""
+
+
 def request_subject(request: Request) -> str:
     """Return a short description of a request; not escaped."""
     params = request.params

@@ -11,7 +11,7 @@ from tests.console.tui.conftest import entries, notices, say, settled, until
 
 SHOWN = {
     "here": "permission: open",
-    "waterfall": "→ session/prompt",
+    "waterfall": "permission Edit hi",
     "statistics": "fs/read_text_file",
     "waiting": "waits for you",
     "capabilities": "used without a claim",
