@@ -423,6 +423,11 @@ class ChatSession:
         """End the agent and start it again; queued prompts stay."""
         self.agent.restart()
 
+    def show(self, item: Item) -> None:
+        """Show an item that is no part of the session, below what is there."""
+        self._changed_items.append(item)
+        self.on_change()
+
     async def close(self) -> None:
         """Close the session, and its agent with the last one."""
         await self.agent.close_session(self)

@@ -140,6 +140,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Copy what is selected, otherwise the card"),
         Command("transcript.attachments", "o", "attachments", "Attachments",
                 "Save or open images, audio, resources and links of the card", False),
+        Command("transcript.send", "s", "offer", "To the agent",
+                "Put your command and its output into the prompt", False),
         Command("transcript.search", "slash", "screen.search", "Search", "Search the transcript"),
         Command("transcript.again", "n", "search_on(-1)", "Again",
                 "Go to the occurrence before", False),
@@ -349,6 +351,8 @@ SIGNS: Final = (
 
 EDITOR_KEYS: Final = (
     ("enter", "Send the prompt"),
+    ("! COMMAND", "Run a command of your own in a terminal; the agent does not see it"),
+    ("!< TEXT", "Write a line to that command; without TEXT, end its input"),
     ("ctrl+j", "New line in the prompt"),
     ("up / down", "Earlier prompts, in an empty editor"),
     ("1 … 9", "Answer a permission request"),

@@ -138,26 +138,26 @@ def _call(item: ToolCallItem) -> Iterator[str]:
             yield from ("", *_content(block))
     for terminal in item.terminals.values():
         command = f"$ {terminal.facts.command}\n" if terminal.facts.command else ""
-        yield from ("", *_fenced(command + terminal.text))
+        yield from ("", *code_block(command + terminal.text))
 
 
 def _content(block: Json) -> Iterator[str]:
     match block:
         case {"type": "diff", "patch": {"text": str(patch)}}:
-            yield from _fenced(patch, "diff")
+            yield from code_block(patch, "diff")
         case {"type": "diff", "path": str(path), "newText": str(new)}:
             old = get_string(block, "oldText")
             if len(old) + len(new) > MAX_DIFF_CHARS:
-                yield from (f"`{single_line(path, WIDTH)}`:", "", *_fenced(new))
+                yield from (f"`{single_line(path, WIDTH)}`:", "", *code_block(new))
                 return
             lines = unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
-            yield from _fenced("\n".join(lines), "diff")
+            yield from code_block("\n".join(lines), "diff")
         case {"type": "diff"}:
             for change in get_list(block, "changes"):
                 what = f"{get_string(change, 'operation')} {get_string(change, 'path')}"
                 yield f"- {markdown_text(what)}"
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
-            yield from _fenced(text)
+            yield from code_block(text)
         case {"type": "content", "content": content}:
             yield _block(content)
         case _:
@@ -177,7 +177,7 @@ def _block(block: Json) -> str:
     return f"*[{markdown_text(' '.join(each for each in about if each))}]*"
 
 
-def _fenced(text: str, language: str = "") -> Iterator[str]:
+def code_block(text: str, language: str = "") -> Iterator[str]:
     """Yield a block of code; its fence is longer than any in the text."""
     fence = "`" * (max(map(len, _TICKS.findall(text)), default=2) + 1)
     yield f"{fence}{language}"

@@ -34,6 +34,7 @@ MAX_PROMPTS: Final = 50
 """Earlier prompts that are offered, at most."""
 FILES_AGE_S: Final = 30.0
 """Seconds after which the files are looked for again."""
+SHELL_TITLE: Final = "shell · the agent does not see it"
 DRAFT_PAUSE_S: Final = 1.0
 """Seconds after which a changed draft is kept."""
 
@@ -86,6 +87,9 @@ class PromptArea(Vertical):
     @on(PromptEditor.Changed, "#editor")
     def note_change(self) -> None:
         self._draft = self.editor.text
+        is_command = self._draft.startswith("!")
+        self.editor.set_class(is_command, "-shell")
+        self.editor.border_title = SHELL_TITLE if is_command else ""
         if self._draft_timer is None:
             self._draft_timer = set_timer(self, DRAFT_PAUSE_S, self.keep_draft)
         self._offer_menu()

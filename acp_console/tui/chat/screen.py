@@ -26,6 +26,7 @@ from acp_console.chat.connection import OpeningWay
 from acp_console.chat.logins import LoginMethod, login_line
 from acp_console.chat.open_asks import OpenAsks
 from acp_console.chat.open_chats import OpenChats
+from acp_console.chat.shell import Shell
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.ask_area import AskArea
@@ -86,6 +87,10 @@ Try one of these:
 ^t shows every frame on the wire beside it, and what is wrong with it."""
 NEXT_MODE: Final = Style(meta={"@click": "screen.next_mode"})
 OPTIONS: Final = Style(meta={"@click": "screen.options"})
+SHELL_COLUMNS: Final = 200
+"""Columns of the terminal of a command, at most."""
+SHELL_MARGIN: Final = 8
+"""Columns of the transcript that are left and right of what a command writes."""
 EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. ^t shows every frame on the wire beside the conversation."
 
@@ -165,6 +170,9 @@ class ChatScreen(Screen[None]):
         self._stop_timer: Timer | None = None
         self._is_stop_overdue = False
         self._could_cancel = self._has_left = False
+        self.shell = Shell(chat.cwd, chat.show)
+        self._is_shell_newest = False
+        """Whether a command of the user was started after the turn."""
         self._bar_texts: dict[str, Text] = {}
         """The texts that stand in the bars: each is drawn again only when it changes."""
 
@@ -207,6 +215,7 @@ class ChatScreen(Screen[None]):
             self.chat.on_change = lambda: None
             self.prompt.keep_draft()
             self._chats.remove(self.chat)
+        await self.shell.close()
         await self.chat.close()
 
     def on_screen_resume(self) -> None:
@@ -246,9 +255,8 @@ class ChatScreen(Screen[None]):
         self._show_chats()
         self._announce()
         self._announce_account()
-        can_cancel = self.chat.is_busy or bool(self.chat.queued)
-        if can_cancel != self._could_cancel:
-            self._could_cancel = can_cancel
+        if self._can_stop != self._could_cancel:
+            self._could_cancel = self._can_stop
             self.refresh_bindings()
         return self.chat.is_behind
 
@@ -358,6 +366,9 @@ class ChatScreen(Screen[None]):
     @on(PromptEditor.Submitted, "#editor")
     def send(self, event: PromptEditor.Submitted) -> None:
         self.prompt.close_menu()
+        if event.text.startswith("!"):
+            self._run_in_shell(event.text)
+            return
         if self.chat.has_failed_to_start:
             self.editor.put(event.text)
             text = "Not sent: the agent did not start. F5 starts it again, F3 goes to the agents."
@@ -366,7 +377,29 @@ class ChatScreen(Screen[None]):
         self.editor.placeholder = PLACEHOLDER
         self.prompt.remember(event.text)
         self.conversation.action_end()
+        self._is_shell_newest = False
         self.chat.send(event.text)
+
+    def _run_in_shell(self, text: str) -> None:
+        """Run a command of the user, or write to the one that runs."""
+        self.conversation.action_end()
+        if text.startswith("!<"):
+            self._write_to_shell(text.removeprefix("!<").removeprefix(" "))
+        elif line := text.removeprefix("!").strip():
+            self.prompt.remember(text)
+            self._is_shell_newest = True
+            columns = max(min(self.conversation.size.width, SHELL_COLUMNS) - SHELL_MARGIN, 20)
+            self.run_worker(self.shell.run(line, columns), group="shell", exit_on_error=True)
+
+    @work(group="shell input")
+    async def _write_to_shell(self, text: str) -> None:
+        if not await self.shell.write(text):
+            self.notify("No command of yours runs that could read it.", severity="warning")
+
+    @on(TranscriptView.Offered)
+    def offer_to_agent(self, event: TranscriptView.Offered) -> None:
+        self.editor.insert(event.text)
+        self.editor.focus()
 
     def action_history(self) -> None:
         self.prompt.search_history()
@@ -387,7 +420,14 @@ class ChatScreen(Screen[None]):
         self.editor.focus()
 
     def action_cancel(self) -> None:
-        """Stop the turn; prompts that were not sent go back to the editor."""
+        """Stop what began last: a command of the user, or the turn.
+
+        Prompts that were not sent go back to the editor.
+        """
+        if self.shell.newest is not None and (self._is_shell_newest or not self._can_stop_turn):
+            self._is_shell_newest = False
+            self.run_worker(self.shell.stop(), group="shell input")
+            return
         unsent = self.chat.cancel()
         if unsent:
             text = self.editor.text
@@ -405,10 +445,18 @@ class ChatScreen(Screen[None]):
             case "cancel" if self._is_searching:
                 return False
             case "cancel":
-                can_cancel = self.chat.is_busy or bool(self.chat.queued)
-                return can_cancel and not self.traffic.has_focus
+                return self._can_stop and not self.traffic.has_focus
             case _:
                 return True
+
+    @property
+    def _can_stop_turn(self) -> bool:
+        return self.chat.is_busy or bool(self.chat.queued)
+
+    @property
+    def _can_stop(self) -> bool:
+        """Whether something runs that Esc stops."""
+        return self._can_stop_turn or self.shell.newest is not None
 
     @property
     def _is_searching(self) -> bool:

@@ -14,6 +14,7 @@ from weakref import ref
 from rich.style import Style
 
 from acp_console.chat.line_diff import file_changes
+from acp_console.chat.shell import MAX_OUTPUT_BYTES, ShellItem
 from acp_console.chat.work import SIGNS, WORDS
 from acp_console.tui.transcript.call_content import (
     SUBJECTS,
@@ -31,6 +32,7 @@ from acp_console.tui.transcript.piece_rows import piece_rows
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
 from acp_console.wording.calls import call_result, kind_word
 from acp_console.wording.transcript import notice_text, turn_end_text
+from acp_console.wording.values import plural
 from acp_inspector.session.items import (
     AgentMessage,
     Item,
@@ -50,6 +52,8 @@ PROSE_WIDTH: Final = 100
 """Cells of a line of prose, at most."""
 TAIL_LINES: Final = 3
 """Lines of a running call's output that are shown while it is folded."""
+SHELL_LINES: Final = 12
+"""Lines of the output of a command of the user that are shown while it is folded."""
 MAX_BODIES: Final = 64
 """Calls whose unfolded content is kept."""
 TITLE: Final = 400
@@ -484,6 +488,62 @@ class ToolCard(Card):
         return piece.text or "".join(f"{sign}{line}\n" for sign, line, _ in piece.hunk)
 
 
+class ShellCard(ToolCard):
+    """A command of the user: the last lines of its output, also once it has ended."""
+
+    def __init__(self, item: ShellItem) -> None:
+        self._shell = item
+        super().__init__(item)
+
+    @property
+    def is_folded(self) -> bool:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.choice is not False
+
+    def refresh(self) -> None:
+        super().refresh()
+        self._has_tail = bool(self._shell.output.strip())
+
+    def rows(self, part: int, width: int, look: Look) -> list[Row]:
+        if part and self.is_folded:
+            lead = [("  │ ", look.muted)]
+            return piece_rows(Piece("output", self._last_lines(width)), width, look, lead)
+        return super().rows(part, width, look)
+
+    def _last_lines(self, width: int) -> str:
+        lines = self._shell.output[-SHELL_LINES * width * 2 :].rstrip().split("\n")
+        return "\n".join(lines[-SHELL_LINES:])
+
+    def _head(self, width: int, look: Look) -> list[Row]:
+        item = self._shell
+        sign, _ = STATUS[item.status]
+        style = {"completed": look.success, "failed": look.error}.get(item.status, look.muted)
+        lines = item.output.rstrip().count("\n") + 1 if item.output.strip() else 0
+        if item.outcome:
+            about = [item.outcome, f"{item.seconds:.1f} s", f"last {MAX_OUTPUT_BYTES >> 10} KiB"]
+            about[2:] = about[2:] if item.is_cut else []
+            about += [plural(lines, "line")] if lines > 1 else []
+            about.append("not sent, tab s sends it")
+        else:
+            style = look.warning
+            ends = "esc again kills it" if item.is_stopped else "esc stops it"
+            about = [f"{int(item.seconds)} s", ends, "!< TEXT answers it", "not sent"]
+        if lines > SHELL_LINES:
+            about.append("▸" if self.is_folded else "▾")
+        runs = [
+            (escape_controls(item.command), look.strong),
+            ("  " + " · ".join(about), look.muted),
+        ]
+        return wrapped(runs, width, [(f"{sign} ", style), ("! ", look.warning)], [("    ", style)])
+
+    def estimate(self, part: int, width: int) -> int:
+        return 1 if part == 0 else SHELL_LINES if self.is_folded else super().estimate(part, width)
+
+    def source(self, part: int) -> str:
+        if part and self.is_folded:
+            return without_colors(self._last_lines(PROSE_WIDTH))
+        return super().source(part)
+
+
 class PlanCard(Card):
     """The plan, as a list of steps."""
 
@@ -599,6 +659,8 @@ def card_of(item: Item) -> Card:
             return ThoughtCard(item)
         case PlanItem():
             return PlanCard(item)
+        case ShellItem():
+            return ShellCard(item)
         case ToolCallItem():
             return ToolCard(item)
         case _:

@@ -24,6 +24,7 @@ from textual.strip import Strip
 from textual.timer import Timer
 from textual.widget import Widget
 
+from acp_console.chat.shell import ShellItem
 from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.outside import copy
 from acp_console.tui.textual_fixes import set_timer
@@ -93,6 +94,12 @@ class TranscriptView(Widget, can_focus=True):
         """The user wants to see more of an item than its card shows."""
 
         item: Item
+
+    @dataclass
+    class Offered(Message):
+        """The user wants to send what a command of theirs has written."""
+
+        text: str
 
     @dataclass
     class Typed(Message):
@@ -509,6 +516,14 @@ class TranscriptView(Widget, can_focus=True):
         """Open what the card holds besides text."""
         if self.cursor is not None:
             self.post_message(self.Opened(self.cards[self.cursor].item))
+
+    def action_offer(self) -> None:
+        """Put a command and its output into the prompt; elsewhere the letter begins a prompt."""
+        item = None if self.cursor is None else self.cards[self.cursor].item
+        if isinstance(item, ShellItem):
+            self.post_message(self.Offered(item.as_prompt()))
+        else:
+            self.post_message(self.Typed("s"))
 
     def action_fold(self) -> None:
         if self.cursor is not None:

@@ -11,14 +11,19 @@ Source: ACP, Transports, "stdio", "Shutdown".
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import struct
+import termios
 from collections import deque
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from subprocess import PIPE, STDOUT
-from typing import Final
+from typing import Final, Self
 
 import anyio
 import anyio.to_thread
@@ -108,6 +113,8 @@ PEER_QUIET: Final = 0.5
 """Seconds of silence after which the output of a peer that has failed ends."""
 LEFT_QUIET: Final = 10
 """How many times longer that is for one that has ended without an error."""
+ROWS: Final = 24
+"""Rows of the terminal that a child runs on."""
 DRAIN: Final = 0.5
 """Seconds for reading a dead child's stderr; a grandchild may hold it open for ever."""
 GUARD: Final = OrphanGuard(mark=OURS)
@@ -312,12 +319,14 @@ async def spawn(
     grace: float = GRACE,
     is_joined: bool = False,
     is_peer: bool = False,
+    columns: int | None = None,
     guard: OrphanGuard = GUARD,
 ) -> AsyncGenerator[ChildProcess]:
     """Start `command` (no shell) in a process group of its own; end it with the block.
 
     `on_stderr` gets stderr as it comes, in chunks. `grace` is in seconds, see `ChildProcess.stop`.
     `is_joined` makes the child write stderr into the pipe of stdout, so that their order is kept.
+    `columns` runs it on a terminal of that width, which its stdin, stdout and stderr are.
     `is_peer` is for one that speaks a protocol: its output ends with it, see `end_output`.
     `guard` ends the group if this process dies first.
 
@@ -325,9 +334,11 @@ async def spawn(
         AgentStartError: the command could not be started; the message says why, in one sentence.
     """
     command = tuple(command)
-    child = await _start(
-        command, cwd, env, ProcessMarker(), guard, stderr=STDOUT if is_joined else PIPE
-    )
+    if columns is None:
+        open_ends = partial(_Ends.pipes, is_joined=is_joined)
+    else:
+        open_ends = partial(_Ends.terminal, columns)
+    child = await _start(command, cwd, env, ProcessMarker(), guard, open_ends)
     async with BackgroundTasks() as tasks:
         tasks.start_soon(child.read_stderr, on_stderr)
         tasks.start_soon(child.close_when_exited)
@@ -339,33 +350,68 @@ async def spawn(
             await child.stop(grace)
 
 
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The descriptors between us and a child: pipes of our own, or a terminal.
+
+    Our pipes are read faster than those of asyncio.
+    """
+
+    stdin: int
+    stdout: int
+    stderr: int
+    """A descriptor of the child, or `PIPE` or `STDOUT`."""
+    outgoing: int
+    incoming: int
+    prefix: tuple[str, ...] = ()
+    """Words before the command."""
+
+    @classmethod
+    def pipes(cls, *, is_joined: bool) -> Self:
+        stdin, outgoing = os.pipe()
+        incoming, stdout = os.pipe()
+        return cls(stdin, stdout, STDOUT if is_joined else PIPE, outgoing, incoming)
+
+    @classmethod
+    def terminal(cls, columns: int) -> Self:
+        ours, childs = os.openpty()
+        fcntl.ioctl(childs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
+        # Whoever leads a session and opens a terminal gets it as its own: for job control, ^C and
+        # /dev/tty.
+        opened = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(childs))
+        return cls(childs, os.dup(childs), STDOUT, os.dup(ours), ours, opened)
+
+    def close_childs(self) -> None:
+        os.close(self.stdin)
+        os.close(self.stdout)
+
+    def close_ours(self) -> None:
+        os.close(self.outgoing)
+        os.close(self.incoming)
+
+
 async def _start(
     command: tuple[str, ...],
     cwd: Path | None,
     env: Mapping[str, str] | None,
     mark: ProcessMarker,
     guard: OrphanGuard,
-    *,
-    stderr: int,
+    open_ends: Callable[[], _Ends],
 ) -> ChildProcess:
-    """Start the child on two pipes of our own, which are read faster than those of asyncio."""
     if not command:
         raise AgentStartError("no command was given to start")
     if cwd is not None and not await anyio.Path(cwd).is_dir():
         raise AgentStartError(f"cannot start {command[0]}: {cwd} is not a directory")
     with ExitStack() as childs, ExitStack() as ours:
         try:
-            stdin, outgoing = os.pipe()
-            childs.callback(os.close, stdin)
-            ours.callback(os.close, outgoing)
-            incoming, stdout = os.pipe()
-            ours.callback(os.close, incoming)
-            childs.callback(os.close, stdout)
+            ends = open_ends()
+            childs.callback(ends.close_childs)
+            ours.callback(ends.close_ours)
             process = await anyio.open_process(
-                command,
-                stdin=stdin,
-                stdout=stdout,
-                stderr=stderr,
+                (*ends.prefix, *command),
+                stdin=ends.stdin,
+                stdout=ends.stdout,
+                stderr=ends.stderr,
                 cwd=cwd,
                 env=mark.added_to(env),
                 start_new_session=True,
@@ -374,5 +420,5 @@ async def _start(
             raise agent_start_error(command[0], problem) from None
         guard.watch(process.pid)
         ours.pop_all()
-    writer, reader = FdSendStream(outgoing), FdReceiveStream(incoming)
+    writer, reader = FdSendStream(ends.outgoing), FdReceiveStream(ends.incoming)
     return ChildProcess(process, command, writer, reader, mark, guard)

@@ -25,7 +25,7 @@ from anyio.abc import TaskGroup, TaskStatus
 
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AcpError, AgentStartError
-from acp_protocol.host.process import ChildProcess, spawn
+from acp_protocol.host.process import IDLE_POLL_INTERVAL_S, ChildProcess, spawn
 from acp_protocol.host.sandbox import FileForbiddenError, FileRefusedError, SandboxedFiles
 
 _SHELL: Final = "/bin/sh"
@@ -64,6 +64,8 @@ class PreparedCommand:
     cwd: Path
     env: Mapping[str, str]
     """The whole environment."""
+    columns: int | None = None
+    """The width of the terminal that it runs on; None: its output is a pipe, and stdin is empty."""
 
 
 def prepare_command(command: CommandSpec, cwd: Path, roots: SandboxedFiles) -> PreparedCommand:
@@ -146,6 +148,10 @@ class OutputTail:
 
 OUTPUT_LIMIT: Final = 4 * 2**20
 """Bytes of output that one terminal keeps, at most and by default."""
+BURST_BYTES: Final = 2**20
+"""Bytes of output after which reading rests."""
+REST_S: Final = 0.05
+"""Seconds of such a rest."""
 TERMINAL_LIMIT: Final = 32
 """Terminals of one session, at most, ended ones included; releasing one makes room."""
 GRACE: Final = 0.5
@@ -280,10 +286,14 @@ class RunningCommand:
             env=start.env,
             grace=self._grace,
             is_joined=True,
+            columns=start.columns,
         )
         try:
             with self._scope:
                 async with child as self._child:
+                    if start.columns is None:
+                        with suppress(anyio.BrokenResourceError):
+                            await self._child.stdin.aclose()
                     await self._hold(task_status)
         finally:
             self._closed.set()
@@ -291,8 +301,6 @@ class RunningCommand:
     async def _hold(self, task_status: TaskStatus) -> None:
         try:
             async with anyio.create_task_group() as tasks:
-                with suppress(anyio.BrokenResourceError):
-                    await self._child.stdin.aclose()
                 task_status.started()
                 tasks.start_soon(self._read)
                 code = await self._child.wait()
@@ -306,10 +314,16 @@ class RunningCommand:
             self._end(self._child.exit_code)
 
     async def _read(self) -> None:
+        burst = 0
         try:
             async for chunk in self._child.stdout:
                 self._output.feed(chunk)
                 self._on_output()
+                burst += len(chunk)
+                if burst >= BURST_BYTES:
+                    # One that floods waits, and what else we do goes on.
+                    burst = 0
+                    await anyio.sleep(REST_S)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             pass
         finally:
@@ -335,6 +349,21 @@ class RunningCommand:
         await self._ended.wait()
         assert self._status is not None
         return self._status
+
+    async def write(self, data: bytes) -> None:
+        """Write to the terminal that the command runs on; what it does not read is dropped."""
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            with anyio.move_on_after(self._grace):
+                await self._child.stdin.send(data)
+
+    def interrupt(self) -> None:
+        """Do what ^C does."""
+        self._child.signal_group(signal.SIGINT)
+
+    async def wait_all(self) -> None:
+        """Return once the command and what it started in its group have ended."""
+        await self.wait()
+        await self._child.wait_group(IDLE_POLL_INTERVAL_S)
 
     async def kill(self) -> None:
         """End the command and what it started, and keep what it wrote; twice is no error."""
