@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -33,8 +33,11 @@ from acp_console.cli.recording_files import recordings_argument
 from acp_console.cli.show_views import View, ViewRequest, print_view
 from acp_console.wording.frames import (
     FIELDS,
+    HEADS,
+    MESSAGE,
     NUMBERS,
     TABLE_FIELDS,
+    WHAT,
     ShownRow,
     edited_row,
     frame_cell,
@@ -83,16 +86,23 @@ WIDTHS: Final = {
     "from": 8,
     "kind": 12,
     "method": 26,
+    MESSAGE: 34,
     "id": 6,
     "session": 12,
     "latency": 10,
     "size": 7,
     "summary": SUMMARY_WIDTH,
+    WHAT: SUMMARY_WIDTH,
 }
 """Width of each field while following, when later values are unknown."""
 POLL_INTERVAL_S: Final = 0.1
 """Seconds between two reads while following."""
 _MIN_SUMMARY: Final = 20
+_GOOD_SUMMARY: Final = 30
+"""Columns that the summary gets before others are left out."""
+_SPARE: Final = ("size", "id", MESSAGE, "latency")
+"""The columns that are left out where there is no room, in that order; the message is cut."""
+_MIN_MESSAGE: Final = 24
 
 
 @click.command(
@@ -389,30 +399,54 @@ def _print_table(
     console = Console(highlight=False)
 
     found = (line for row in rows for line in _lines_of(row, names, known))
+    heads = [HEADS.get(name, name) for name in names]
     if is_followed:
         widths = [WIDTHS.get(name, len(name)) for name in names]
     else:
         # One text without line breaks a row: there may be a million rows.
-        widths = list(map(cell_len, names))
+        widths = list(map(cell_len, heads))
         kept: list[tuple[str, str]] = []
         for style, cells in found:
             widths = list(map(max, widths, map(cell_len, cells)))
             kept.append((style, "\n".join(cells)))
         found = ((style, cells.split("\n")) for style, cells in kept)
     is_terminal = console.is_terminal
-    if is_terminal and names[-1] == "summary":
-        others = sum(widths[:-1]) + GAP * len(widths[:-1])
-        widths[-1] = max(console.width - others, _MIN_SUMMARY)
-    right = {place for place, name in enumerate(names) if name in NUMBERS}
+    shown = list(range(len(names)))
+    if is_terminal and names[-1] in {"summary", WHAT}:
+        shown = _fit(names, widths, console.width)
+    widths = [widths[place] for place in shown]
+    right = {at for at, place in enumerate(shown) if names[place] in NUMBERS}
 
     def print_line(cells: list[str], style: str) -> None:
-        line = join_cells(cells, widths, right).rstrip()
+        line = join_cells([cells[place] for place in shown], widths, right).rstrip()
         if is_terminal:
             text = Text(line, style)
             console.print(text, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
         else:
             console.file.write(line + "\n")
 
-    print_line(names, "bold")
+    print_line(heads, "bold")
     for style, cells in found:
         print_line(cells, style)
+
+
+def _fit(names: Sequence[str], widths: list[int], width: int) -> list[int]:
+    """Give the summary, which is last, what the other columns leave; return what is shown.
+
+    In the table whose columns nobody chose, others make room for it.
+    """
+    shown = list(range(len(names)))
+
+    def room() -> int:
+        return width - sum(widths[place] + GAP for place in shown[:-1])
+
+    for name in _SPARE if names[-1] == WHAT else ():
+        if room() >= _GOOD_SUMMARY:
+            break
+        place = names.index(name)
+        if name == MESSAGE:
+            widths[place] = min(widths[place], _MIN_MESSAGE)
+        elif name != "latency" or room() < _MIN_SUMMARY:
+            shown.remove(place)
+    widths[-1] = max(room(), _MIN_SUMMARY)
+    return shown

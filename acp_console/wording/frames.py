@@ -54,7 +54,14 @@ FIELDS: Final[dict[str, Callable[[ShownRow], Json]]] = {
 }
 """The fields of each frame, in display order."""
 
-TABLE_FIELDS: Final = ("n", "t", "from", "kind", "method", "id", "latency", "size", "summary")
+MESSAGE: Final = "message"
+"""What a frame is, in one column: its method, the name of an update, the kind of a response."""
+WHAT: Final = "what"
+"""Its summary, without what `MESSAGE` says."""
+TABLE_FIELDS: Final = ("n", "t", "from", MESSAGE, "id", "latency", "size", WHAT)
+HEADS: Final = {WHAT: "summary"}
+"""Heads of columns that have another name."""
+UPDATE: Final = "session/update"
 ID_WIDTH: Final = 40
 """Most characters shown of an id."""
 PART_FIELDS: Final = ("kind", "method", "id", "session", "latency", "summary")
@@ -79,8 +86,22 @@ def edited_row(row: ShownRow, edit: Edit, dialect: str | None) -> ShownRow:
     return replace(row, kind=sent.kind, size=sent.size, summary=summary, parts=sent.parts)
 
 
+def split_summary(row: ShownRow) -> tuple[str, str]:
+    """Return what a frame is, such as `update/tool_call`, and what its summary says beside that."""
+    if row.kind == "notification" and row.method == UPDATE:
+        mark = f"{EDITED} " if row.summary.startswith(f"{EDITED} ") else ""
+        name, _, rest = row.summary.removeprefix(mark).partition(" ")
+        return f"update/{name}", f"{mark}{rest}"
+    is_called = row.kind in {"request", "notification"}
+    return row.method if is_called else f"{row.kind} {row.method}".rstrip(), row.summary
+
+
 def frame_cell(name: str, row: ShownRow) -> str:
     match name:
+        case "message":
+            return split_summary(row)[0]
+        case "what":
+            return split_summary(row)[1]
         case "t":
             return f"{row.at:.3f}"
         case "from":
@@ -97,7 +118,7 @@ def frame_cell(name: str, row: ShownRow) -> str:
 
 def part_cell(name: str, part: FrameRow) -> str:
     """Return a cell of a message below the row of its frame."""
-    return frame_cell(name, part) if name in PART_FIELDS else ""
+    return frame_cell(name, part) if name in {*PART_FIELDS, MESSAGE, WHAT} else ""
 
 
 def frame_json(row: ShownRow) -> dict[str, Json]:
@@ -115,7 +136,7 @@ def meaning_json(row: ShownRow) -> dict[str, Json]:
 
 def table_lines(rows: Iterable[ShownRow]) -> Iterator[str]:
     """Yield a heading and the rows, in columns as wide as their longest cell."""
-    cells: list[list[str]] = [list(TABLE_FIELDS)]
+    cells: list[list[str]] = [[HEADS.get(name, name) for name in TABLE_FIELDS]]
     for row in rows:
         cells.append([frame_cell(name, row) for name in TABLE_FIELDS])
         cells += ([part_cell(name, part) for name in TABLE_FIELDS] for part in row.parts)

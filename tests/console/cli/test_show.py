@@ -7,6 +7,7 @@ import gzip
 import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from acp_inspector.journal import Entry, Frame, Journal, JournalEvent, StderrChu
 from acp_inspector.recording.format import encode_header, new_header
 from acp_inspector.recording.writer import RecordingWriter
 from acp_protocol.jsonrpc import Json, encode_request
+from tests.console.cli.conftest import on_terminal
 from tests.console.conftest import Call
 from tests.inspector.talks import answer, ask, batch, chunk, frames
 from tests.warm import WARM
@@ -71,10 +73,25 @@ def test_the_table_is_plain_where_no_terminal_is(call: Call, recording: Path) ->
     assert (done.code, done.err) == (exit_codes.DONE, "")
     assert done.out.replace("\n", "").isprintable()
     head, *rows = [line.split() for line in done.out.splitlines()]
-    assert head == ["n", "t", "from", "kind", "method", "id", "latency", "size", "summary"]
+    assert head == ["n", "t", "from", "message", "id", "latency", "size", "summary"]
     assert [row[0] for row in rows] == ["1", "2", "3", "4"]
-    assert rows[0][2:] == ["client", "→", "request", "session/prompt", "1", "120", '"hello"']
-    assert rows[3][5:] == ["session/prompt", "1", "750", "ms", "59", "stopReason", "end_turn"]
+    assert rows[0][2:] == ["client", "→", "session/prompt", "1", "120", '"hello"']
+    assert rows[3][4:7] == ["result", "session/prompt", "1"]
+    assert rows[3][7:] == ["750", "ms", "59", "stopReason", "end_turn"]
+
+
+def test_on_a_terminal_the_summary_has_the_room_that_it_needs(call: Call) -> None:
+    """Each frame is on one line, at any width; a pipe gets all columns whole."""
+    edit = str(Path(__file__).parents[3] / "recordings/edit.acp.ndjson")
+    words = ("show", "--filter", "n in 9..11", edit)
+    wide = on_terminal(*words, size=(120, 40)).out
+    assert re.search(r"update/tool_call +320  call_1 Read notes.md pending\r", wide)
+    narrow = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*words, size=(80, 40)).out)
+    lines = narrow.splitlines()
+    assert lines[0].split() == ["n", "t", "from", "message", "latency", "summary"]
+    assert re.search(r"update/agent_message_ch… +\"I read `notes.md`", lines[1])
+    assert [line for line in lines if len(line) > 80] == []
+    assert "update/agent_message_chunk" in call(*words).out
 
 
 def test_json_is_one_object_a_line_that_no_terminal_obeys(call: Call, recording: Path) -> None:
