@@ -309,6 +309,14 @@ class ChatSession:
         self._send_queued()
         self.on_change()
 
+    def take_back(self, place: int, text: str) -> bool:
+        """Take a prompt out of the queue; return False if it is no longer there."""
+        if self.queued[place : place + 1] != [text]:
+            return False
+        del self.queued[place]
+        self.on_change()
+        return True
+
     def cancel(self) -> list[str]:
         """Cancel the running turn; return the prompts that were not sent, and now will not be."""
         unsent, self.queued = self.queued, []

@@ -354,9 +354,10 @@ EDITOR_KEYS: Final = (
     ("! COMMAND", "Run a command of your own in a terminal; the agent does not see it"),
     ("!< TEXT", "Write a line to that command; without TEXT, end its input"),
     ("ctrl+j", "New line in the prompt"),
-    ("up / down", "Earlier prompts, in an empty editor"),
+    ("up / down", "In an empty editor: the newest queued prompt, to change it, or earlier prompts"),
     ("1 … 9", "Answer a permission request"),
-    ("tab", "Next part of the screen"),
+    ("tab", "Next part of the screen; first the queued prompts"),
+    ("enter, del", "On a queued prompt: put it back into the editor, or remove it"),
     ("ctrl+p", "Palette: all commands and themes"),
 )
 """Keys that widgets of the chat handle themselves."""

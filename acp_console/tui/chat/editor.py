@@ -46,6 +46,9 @@ class PromptEditor(TextArea):
         def control(self) -> PromptEditor:
             return self.editor
 
+    class QueueWanted(Message):
+        """The user wants to change the newest prompt that waits."""
+
     @dataclass
     class MenuKey(Message):
         """The user moves in the menu (-1, 1), closes it (0), or takes its line (None)."""
@@ -74,6 +77,8 @@ class PromptEditor(TextArea):
         self._position = 0
         self.has_menu = False
         """Whether a menu is open that takes some keys."""
+        self.has_queue = False
+        """Whether prompts wait, of which up takes the newest back into an empty editor."""
         self.takes_enter = False
         """Whether Enter takes the line of the menu."""
 
@@ -95,6 +100,10 @@ class PromptEditor(TextArea):
             event.prevent_default()
             event.stop()
             self.insert("\n")
+        elif event.key == "up" and self.has_queue and not self.text:
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.QueueWanted())
         elif event.key in {"up", "down"} and self._is_browsing():
             event.prevent_default()
             event.stop()

@@ -39,6 +39,7 @@ from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_area import PromptArea
+from acp_console.tui.chat.queue import QueuedPrompts
 from acp_console.tui.chat.sessions import SessionsScreen
 from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
 from acp_console.tui.chat.traffic_side import TrafficSide
@@ -158,6 +159,7 @@ class ChatScreen(Screen[None]):
         self._open_asks = OpenAsks(chat)
         self.asks = AskArea(self._open_asks, self._timing)
         self.turn_line = TurnLine(chat, id="turn")
+        self.queue = QueuedPrompts(id="queue")
         self.traffic = TrafficSide(self, chat)
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
@@ -189,6 +191,7 @@ class ChatScreen(Screen[None]):
                 yield self.asks
                 yield Static(id="problem", markup=False)
                 yield self.turn_line
+                yield self.queue
                 yield self.prompt
         yield KeyFooter()
 
@@ -251,6 +254,8 @@ class ChatScreen(Screen[None]):
         self._show_status()
         self._show_error()
         self.turn_line.look()
+        self.queue.show_prompts(self.chat.queued)
+        self.editor.has_queue = bool(self.chat.queued)
         self._files.note(items)
         self._show_chats()
         self._announce()
@@ -430,11 +435,39 @@ class ChatScreen(Screen[None]):
             return
         unsent = self.chat.cancel()
         if unsent:
-            text = self.editor.text
-            self.editor.put("\n".join([*unsent, text] if text else unsent))
+            self._put_back(unsent)
             self.notify(
                 f"Not sent, back in the editor: {plural(len(unsent), 'prompt')}.", markup=False
             )
+
+    def _put_back(self, prompts: list[str]) -> None:
+        """Write prompts into the editor, before what is there."""
+        text = self.editor.text
+        self.editor.put("\n".join([*prompts, text] if text else prompts))
+
+    # The queue
+
+    @on(QueuedPrompts.Edited)
+    def edit_queued(self, event: QueuedPrompts.Edited) -> None:
+        if self.chat.take_back(event.place, event.text):
+            self._put_back([event.text])
+        self.editor.focus()
+
+    @on(PromptEditor.QueueWanted)
+    def edit_newest(self) -> None:
+        """Take the newest prompt of the queue back, to change it."""
+        queued = self.chat.queued
+        if queued and self.chat.take_back(len(queued) - 1, text := queued[-1]):
+            self._put_back([text])
+
+    @on(QueuedPrompts.Removed)
+    def remove_queued(self, event: QueuedPrompts.Removed) -> None:
+        if not self.chat.take_back(event.place, event.text):
+            self.notify("That prompt was sent already.", markup=False)
+
+    @on(QueuedPrompts.Left)
+    def leave_queue(self) -> None:
+        self.editor.focus()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer commands that have an effect now; Esc in the traffic does not cancel the turn."""
@@ -620,7 +653,9 @@ class ChatScreen(Screen[None]):
     def action_leave_editor(self) -> None:
         """Focus what asks the user, otherwise the next part of the screen."""
         prompt = self.open_prompt()
-        if prompt is None:
+        if prompt is None and self.queue.display:
+            self.queue.focus()
+        elif prompt is None:
             self.focus_next()
         elif prompt.can_focus:
             prompt.focus()
