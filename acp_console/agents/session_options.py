@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, Literal, TypeAlias, cast
 
 from acp_protocol.dialects.base import is_assumed
 from acp_protocol.errors import AcpError
@@ -42,11 +42,27 @@ _CHANGES_NOTHING: Final = re.compile(
     r"|\b(?:disallow|forbid|block)s? (?:all )?(?:edit|change|writ)"
 )
 """What the description of a mode says, where its names say nothing."""
+_EDITS: Final = re.compile(r"\b(?:accept|approve|allow|auto)\b.*\bedits?\b")
+_NOTHING_ASKED: Final = re.compile(
+    r"\b(?:bypass|yolo|danger\w*|unrestricted|auto\s?pilot|full[\s_-]*access)\b"
+    r"|\b(?:allow|accept|approve|permit)s?[\s_-]*(?:all|any|every)"
+    r"|\b(?:always|auto)[\s_-]*(?:allow|accept|approve)"
+    r"|\b(?:never|not|don['’]?t|no|skip|without)[\s_-]*(?:ask|prompt|approv|permission|confirm)"
+)
+_IS_CONSENT: Final = re.compile(r"\b(?:approv|permission|consent|confirm|ask|policy)")
+"""Names of options that say when the agent asks."""
+_IN_PART: Final = re.compile(r"\b(?:safe|some|only|low[\s-]risk|unless|more)\b")
+_REFUSES: Final = re.compile(r"\b(?:den(?:y|ies)|reject|refus)")
+_DECIDES_ITSELF: Final = re.compile(r"\bhandles? (?:all )?(?:permission|approval)")
 _ASKS: Final = 2
 """The rank of a mode in which the agent asks before it acts."""
 _SAYS_IT_CHANGES_NOTHING: Final = 3
 _ASKS_FOR_SOME: Final = 4
 """The ranks of modes by their description alone, which may not mean all that the agent does."""
+
+
+Unasked: TypeAlias = Literal["anything", "edits", "some"]
+"""What an agent does without asking, by its own words; "some": it decides itself when to ask."""
 
 
 class OptionError(AcpError):
@@ -121,6 +137,23 @@ class SessionOption:
             # A description may say that it asks, and mean some of what it does.
             return names is None or _strictness(names, "") is None
         return bool(_PERMISSIVE.search(_words(names or ())))
+
+    def unasked(self, value: Json) -> Unasked | None:
+        """Return what the agent says that it does without asking with a value; None: nothing.
+
+        It says so by the names of a mode or an option, or by its description.
+        """
+        if self.is_boolean:
+            names = (self.id, self.title) if value is True else ()
+            return "anything" if _NOTHING_ASKED.search(_words(names)) else None
+        names = next((each for each in self.values if each[0] == value), None)
+        if names is None or (self.category != "mode" and not _IS_CONSENT.search(self._about)):
+            return None
+        return _unasked(_words(names), dict(self.descriptions).get(names[0], "").lower())
+
+    @property
+    def _about(self) -> str:
+        return _words((self.id, self.title))
 
     def params(self, value: Json, version: int) -> dict[str, Json]:
         """Return the params that set the option, without the session."""
@@ -236,6 +269,17 @@ def _strictness(names: tuple[str, str], description: str) -> int | None:
     if _CHANGES_NOTHING.search(about):
         return _SAYS_IT_CHANGES_NOTHING
     return _ASKS_FOR_SOME if _SAYS_IT_ASKS.search(about) else None
+
+
+def _unasked(text: str, about: str) -> Unasked | None:
+    if _READ_ONLY.search(text) or _PLAN.search(text) or _REFUSES.search(about):
+        return None
+    if _EDITS.search(text) or (_SAYS_IT_ACTS.search(about) and re.search(r"\bedit", about)):
+        return "edits"
+    acts = _SAYS_IT_ACTS.search(about)
+    if (acts and _IN_PART.search(about)) or _DECIDES_ITSELF.search(about):
+        return "some"
+    return "anything" if acts or _NOTHING_ASKED.search(text) else None
 
 
 def _words(names: Iterable[str]) -> str:

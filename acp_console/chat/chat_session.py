@@ -21,6 +21,7 @@ from acp_console.agents.session_options import (
     session_options,
 )
 from acp_console.agents.spec import AgentSpec, SignInRequiredError
+from acp_console.chat.alarms import unasked_alarm
 from acp_console.chat.connection import AGENT_GONE, AgentConnection, OpeningWay
 from acp_console.chat.elicitation import Elicitation, ElicitationAnswer, PageRequest
 from acp_console.chat.handlers import ClientHandlers
@@ -143,6 +144,10 @@ class ChatSession:
         self._pages: dict[str, PageRequest] = {}
         """Pages that the user agreed to open, by id, until they are done with."""
         self._changed_items: list[Item] = list(earlier)
+        self.alarms: list[SessionOption] = []
+        """The modes and options by which the agent says that it asks about nothing."""
+        self._judged: list[SessionOption] | None = None
+        """The options that `alarms` are of."""
         self._outgoing: str | None = None
         """The next prompt, while the files that it mentions are read."""
         self._running: str | None = None
@@ -290,8 +295,21 @@ class ChatSession:
     def take_changes(self) -> Sequence[Item]:
         """Return the items that changed since the last call; there may be more at once."""
         self.agent.read_journal(SLICE_S)
+        self._note_alarms()
         items, self._changed_items = self._changed_items, []
         return items
+
+    def _note_alarms(self) -> None:
+        """Say it each time the agent comes into a mode in which it does not ask."""
+        options = self.options
+        if options is self._judged:
+            return
+        before = {} if self._judged is None else {each.id: each.current for each in self.alarms}
+        self._judged = options
+        self.alarms = [each for each in options if each.unasked(each.current) == "anything"]
+        self._changed_items += [
+            unasked_alarm(each) for each in self.alarms if before.get(each.id) != each.current
+        ]
 
     def take_reset(self) -> bool:
         """Return, once, whether all that was shown comes again."""
@@ -599,6 +617,7 @@ class ChatSession:
         if self._expects_replay:
             self._expects_replay, self._must_reset = False, True
             self._changed_items.clear()
+            self._judged = None
         self._changed_items.append(item)
         if isinstance(item, ToolCallItem):
             # Output may have come before the call that shows it.

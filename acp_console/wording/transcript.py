@@ -46,7 +46,7 @@ def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
     around = snapshot.info
     state = "busy" if snapshot.info.is_busy else "closed" if around.is_closed else "ready"
     parts = [f"session {snapshot.session_id}", f"version {snapshot.version}", state]
-    parts += [f"mode {around.current_mode}"] if around.current_mode else []
+    parts += [f"mode {around.mode_name}"] if around.current_mode else []
     parts += [f"“{around.title}”"] if around.title else []
     parts += [f"child of {around.parent}"] if around.parent else []
     yield single_line(", ".join(parts), WIDTH)

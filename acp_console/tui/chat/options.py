@@ -13,6 +13,7 @@ from textual.widgets import Input, OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.agents.session_options import SessionOption
+from acp_console.chat.alarms import UNASKED
 from acp_console.tui.dialog import FilteredList
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -83,6 +84,19 @@ class OptionsScreen(FilteredList[tuple[SessionOption, Json] | None]):
                     chosen = len(self._rows)
                 self._rows.append((option, value))
                 sign = ("● " if is_current else "  ", "$text-success")
-                shown.append(Option(Content.assemble(sign, name)))
+                shown.append(Option(Content.assemble(sign, name, _warning(option, value))))
         self.values.set_options(shown)
         self.values.highlighted = chosen if chosen is not None else (1 if shown else None)
+
+
+def _warning(option: SessionOption, value: Json) -> tuple[str, str]:
+    """Return what the agent does without asking with a value, in words and a style."""
+    unasked = option.unasked(value)
+    if unasked is None:
+        return "", ""
+    words = UNASKED[unasked]
+    return (
+        (f"  ⚠ {words}", "$text-warning")
+        if unasked == "anything"
+        else (f"  {words}", "$text-muted")
+    )

@@ -20,6 +20,7 @@ from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
+from acp_console.chat.alarms import UNASKED
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
@@ -818,6 +819,28 @@ class ChatScreen(Screen[None]):
             self._bar_texts[name] = text
             self.query_one(f"#{name}", Static).update(text)
 
+    def _options_shown(self) -> list[tuple[str, Style]]:
+        """Return mode and model, and with an alarm what lets the agent act without asking."""
+        alarms = self.chat.alarms
+        shown = [
+            each
+            for each in self.chat.options
+            if (each.category in {"mode", "model"} or each in alarms) and each.current_name
+        ]
+        categories = [each.category for each in shown]
+        parts: list[tuple[str, Style]] = []
+        for option in shown:
+            is_only = categories.count(option.category) == 1
+            name = option.category if is_only else single_line(option.title.lower(), 24)
+            style = NEXT_MODE if is_only and name == "mode" else OPTIONS
+            text = f"{name} {single_line(option.current_name, 24)}"
+            if option in alarms:
+                color = self.app.theme_variables["text-warning"]
+                text = f"⚠ {text}: {UNASKED['anything']}"
+                style += Style(color=color, bold=True)
+            parts.append((text, style))
+        return parts
+
     def _show_status(self) -> None:
         chat = self.chat
         state = "waits for you" if chat.is_waiting_for_user else chat.state
@@ -834,14 +857,7 @@ class ChatScreen(Screen[None]):
         parts.append(single_line(chat.title, 40))
         parts += [f"dialect {chat.dialect}"] if chat.dialect else []
         conversation = chat.conversation
-        shown = [each for each in chat.options if each.category in {"mode", "model"}]
-        categories = [each.category for each in shown if each.current_name]
-        for option in shown:
-            is_only = categories.count(option.category) == 1
-            name = option.category if is_only else single_line(option.title.lower(), 24)
-            if option.current_name:
-                click = NEXT_MODE if is_only and name == "mode" else OPTIONS
-                parts.append((f"{name} {single_line(option.current_name, 24)}", click))
+        parts += self._options_shown()
         if conversation is not None and conversation.info.title:
             parts.append(single_line(conversation.info.title, 40))
         self._watch_stop()

@@ -13,6 +13,7 @@ from weakref import ref
 
 from rich.style import Style
 
+from acp_console.chat.alarms import Alarm
 from acp_console.chat.line_diff import file_changes
 from acp_console.chat.shell import MAX_OUTPUT_BYTES, ShellItem
 from acp_console.chat.work import SIGNS, WORDS
@@ -591,7 +592,8 @@ class LineCard(Card):
         item = self.item
         if isinstance(item, TurnEnd):
             return turn_end_text(item)
-        return f"· {notice_text(item)}" if isinstance(item, Notice) else ""
+        sign = "⚠" if isinstance(item, Alarm) else "·"
+        return f"{sign} {notice_text(item)}" if isinstance(item, Notice) else ""
 
     @property
     def is_error(self) -> bool:
@@ -599,6 +601,8 @@ class LineCard(Card):
 
     def _style(self, look: Look) -> Style:
         """A limit or a refusal is none of what the user did."""
+        if isinstance(self.item, Alarm):
+            return look.warning
         stops = {"✗": look.error, "■": look.warning}
         return (
             stops.get(self._line()[0], look.muted) if isinstance(self.item, TurnEnd) else look.muted

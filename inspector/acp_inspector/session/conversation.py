@@ -92,6 +92,17 @@ class SessionInfo:
     """The names of the MCP servers that it was opened with."""
 
     @property
+    def mode_name(self) -> str:
+        """The name of the current mode; its id if it has none."""
+        offered = [(each, "id") for each in get_list(self.modes, "availableModes")]
+        for option in self.config_options:
+            if get(option, "category") == "mode":
+                offered += [(each, "value") for each in get_list(option, "options")]
+        mode = self.current_mode or ""
+        names = (get_string(each, "name") for each, key in offered if get(each, key) == mode)
+        return next(filter(None, names), mode)
+
+    @property
     def is_busy(self) -> bool:
         """Whether a prompt is pending, or the agent is working."""
         return self.open_prompts > 0 or self.state not in {None, "idle"}

@@ -208,7 +208,7 @@ def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
 def _mode(talk: Conversation, update: Json) -> ConversationChange:
     mode = get_string(update, "currentModeId")
     talk.update_info(current_mode=mode or talk.info.current_mode)
-    return talk.notice(f"mode: {mode}")
+    return talk.notice(f"mode: {talk.info.mode_name}")
 
 
 def _notice(talk: Conversation, update: Json) -> ConversationChange:

@@ -96,3 +96,58 @@ def test_what_is_an_option_is_not_set_in_the_older_way() -> None:
         ("model", "session/set_model"),
     ]
     assert found[0].descriptions == (("ask", "asks"),)
+
+
+QWEN = [
+    ("plan", "Plan", "Analyze only, do not modify files or execute commands"),
+    ("default", "Default", "Require approval for file edits or shell commands"),
+    ("auto-edit", "Auto Edit", "Automatically approve file edits"),
+    ("auto", "Auto", "LLM classifier auto-approves safe actions, blocks risky ones"),
+    ("yolo", "YOLO", "Automatically approve all tools"),
+]
+DEMO = [
+    ("ask", "Ask", "Ask before files are changed and programs are run"),
+    ("code", "Code", "Change files and run programs without asking"),
+]
+OTHERS = [
+    ("auto", "Auto", "Claude handles permission decisions"),
+    ("dontAsk", "Don't Ask", "Don't prompt for permissions, deny if not pre-approved"),
+    ("never_ask", "Never ask", ""),
+    ("act", "Act", "Make changes to the codebase"),
+    ("smart_approve", "Smart", "Ask only for sensitive tool calls"),
+    ("approve", "Approve", "Ask before every tool call"),
+    ("agent", "Agent", "You are a helpful AI Agent."),
+]
+
+
+@pytest.mark.parametrize(
+    ("modes", "unasked"),
+    [
+        (CLAUDE, {"acceptEdits": "edits", "bypassPermissions": "anything"}),
+        (GEMINI, {"autoEdit": "edits", "yolo": "anything"}),
+        (QWEN, {"auto-edit": "edits", "auto": "some", "yolo": "anything"}),
+        (CODEX, {"full-access": "anything"}),
+        (DEMO, {"code": "anything"}),
+        (OPENCODE, {}),
+        (OTHERS, {"auto": "some", "never_ask": "anything"}),
+    ],
+)
+def test_what_real_agents_do_without_asking_in_each_mode(
+    modes: list[tuple[str, str, str]], unasked: dict[str, str]
+) -> None:
+    offered = {"availableModes": [dict(zip(("id", "name", "description"), each, strict=True))
+                                  for each in modes], "currentModeId": modes[0][0]}  # fmt: skip
+    (option,) = session_options({"modes": offered})
+    found = {id_: option.unasked(id_) for id_, _ in option.values}
+    assert {id_: what for id_, what in found.items() if what} == unasked
+
+
+def test_an_option_that_is_no_mode_says_by_its_names_that_it_asks_nothing() -> None:
+    policy = SessionOption(
+        "approval_policy", None, (("never", "Never ask"), ("ask", "Ask")), "never", "x"
+    )
+    assert [policy.unasked(each) for each in ("never", "ask")] == ["anything", None]
+    assert SessionOption("yolo", None, (), True, "x").unasked(True) == "anything"
+    assert SessionOption("yolo", None, (), False, "x").unasked(False) is None
+    speed = SessionOption("speed", None, (("all", "Allow all"),), "all", "x")
+    assert speed.unasked("all") is None

@@ -15,6 +15,7 @@ import pytest
 from anyio import to_thread
 
 from acp_console.agents.spec import AgentSpec, command_agent
+from acp_console.chat.alarms import Alarm
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.connection import QUIET, QuietTimes
@@ -752,6 +753,42 @@ for number in (1, 2):
         say(f"ended {number}")
 hear("never")
 """
+
+
+UNASKING = """
+modes = {"currentModeId": "yolo", "availableModes": [
+    {"id": "ask", "name": "Ask"}, {"id": "yolo", "name": "YOLO"}]}
+greet(agentCapabilities={"loadSession": True})
+loaded = hear("session/load")
+update("user_message_chunk", content={"type": "text", "text": "earlier"})
+tell(id=loaded["id"], result={"modes": modes})
+for mode in ("ask", "yolo"):
+    prompt = hear("session/prompt")
+    update("current_mode_update", currentModeId=mode)
+    end(prompt)
+hear("never")
+"""
+
+
+async def test_a_mode_that_asks_nothing_alarms_when_a_session_is_resumed_and_when_it_is_chosen(
+    agent: Agent, tmp_path: Path
+) -> None:
+    async with chats() as all_:
+        session = all_.open(command_agent(agent(UNASKING)), tmp_path, load="s1")
+        told: list[str] = []
+
+        def alarmed(count: int) -> bool:
+            told.extend(each.text for each in session.take_changes() if isinstance(each, Alarm))
+            return len(told) == count and session.state == "ready"
+
+        await all_.until(lambda: alarmed(1))
+        assert told == ["mode YOLO: this agent does not ask before it acts"]
+        assert [each.id for each in session.alarms] == ["mode"]
+        session.send("be careful")
+        await all_.until(lambda: alarmed(1) and not session.alarms)
+        session.send("be quick")
+        await all_.until(lambda: alarmed(2))
+        assert told[1] == told[0]
 
 
 async def test_queued_prompts_wait_for_late_history_and_late_replies(

@@ -276,6 +276,18 @@ def test_what_surrounds_a_conversation_is_kept_beside_it() -> None:
     assert conversation.info.title == "Title"
 
 
+def test_a_mode_is_called_by_its_name_where_it_has_one() -> None:
+    modes = [{"id": "bypassPermissions", "name": "Bypass permissions"}]
+    conversation = talk(
+        ask("client", 1, "session/new", cwd="/"),
+        answer("agent", 1, {"sessionId": "s1", "modes": {"availableModes": modes}}),
+        update("current_mode_update", currentModeId="bypassPermissions"),
+        update("current_mode_update", currentModeId="other"),
+    )
+    texts = [item.text for item in conversation.items if isinstance(item, Notice)]
+    assert texts == ["mode: Bypass permissions", "mode: other"]
+
+
 def test_an_update_that_nobody_knows_is_told_and_not_lost() -> None:
     (item,) = talk(update("brand_new")).items
     assert isinstance(item, Notice)
