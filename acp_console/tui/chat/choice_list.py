@@ -91,7 +91,8 @@ class ChoiceLine(Static):
     def render(self) -> Content:
         sign = "›" if self.is_current else " "
         label = Content(self.line.label).truncate(self._room, ellipsis=True, pad=True)
-        head = Content(f"{sign} {self.number or ' '} ")
+        is_marked = self.is_current and self.is_live
+        head = (f"{sign} {self.number or ' '} ", "$text-primary" if is_marked else "")
         return Content.assemble(head, label, ("  " + self.line.key, "$text-muted"))
 
     def on_click(self) -> None:

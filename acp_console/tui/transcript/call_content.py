@@ -29,6 +29,9 @@ from acp_protocol.jsonrpc import Json
 
 _IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
 """Names of members of a call's input that a diff may show."""
+_OLD: Final = re.compile(r"(?i)old[_-]?(?:str|string|text|content)?")
+_NEW: Final = re.compile(r"(?i)new[_-]?(?:str|string|text|content)?")
+"""Names of members that are replaced and that replace."""
 SUBJECTS: Final = frozenset({"command", "cmd", "cwd", "path", "file_path", "filePath", "abs_path"})
 """Members of a call's input that say what it runs or touches."""
 _CHIP_WIDTHS: Final = {"type": 40, "mimeType": 60}
@@ -122,20 +125,22 @@ def _for_decision(
     """Return why a call is asked about, and its input and locations but for what diffs show."""
     facts, members = call.facts, _members(call.facts.raw_input)
     found: list[Piece] = []
-    if facts.name not in facts.title:
+    if facts.name and facts.name.casefold() not in facts.title.casefold().split():
         found += _named("tool", facts.name)
     if permission.title not in {"", facts.title}:
         found += _named("request", permission.title)
     if permission.description:
         found += _named("reason", permission.description)
+    replaced = _shown_replacement(call)
     for name, text in members:
-        if not (_IN_DIFF.search(name) and (text in in_diffs or _is_shown_patch(text, call))):
+        is_shown = text in in_diffs or _is_shown_patch(text, call) or _ends_a_path(text, call)
+        if name not in replaced and not (_IN_DIFF.search(name) and is_shown):
             found += _named(name, text)
     words = (word.strip("`'\"") for word in facts.title.split())
     known = {*words, *in_diffs, *(text for _, text in members)}
     for each in facts.locations:
         path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
-        if path not in known:
+        if path not in known and not _ends_a_path(path, call):
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
 
@@ -144,6 +149,53 @@ def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
     """Return whether a text is a patch that a diff of the call shows."""
     return any(
         is_patch_of(text, each) for each in call.content if get_string(each, "type") == "diff"
+    )
+
+
+def _changed(call: ToolCallItem) -> list[tuple[str, str, str]]:
+    """Return path, old and new text of each change that the call shows."""
+    diffs = (each for each in call.content if get_string(each, "type") == "diff")
+    return [
+        (get_string(each, "path"), get_string(each, "oldText"), new)
+        for each in diffs
+        if (new := get_text(each, "newText")) is not None
+    ]
+
+
+def _ends_a_path(text: str, call: ToolCallItem) -> bool:
+    """Return whether a relative path is the end of one that a shown change has in full."""
+    steps = text.split("/")
+    if not all(steps) or {".", ".."} & {*steps}:
+        return False
+    return any(path.endswith(f"/{text}") for path, _, _ in _changed(call))
+
+
+def _shown_replacement(call: ToolCallItem) -> Collection[str]:
+    """Return the names of the members of the input whose replacement a change shows as lines."""
+    value = call.facts.raw_input
+    sides = [
+        [(name, text) for name, text in _members(value) if mark.fullmatch(name)]
+        for mark in (_OLD, _NEW)
+    ]
+    if not isinstance(value, dict) or any(len(each) != 1 for each in sides):
+        return ()
+    (old_name, old), (new_name, new) = sides[0][0], sides[1][0]
+    if not all(isinstance(value[name], str) for name in (old_name, new_name)) or not old:
+        return ()
+    is_shown = any(
+        after in {before.replace(old, new, 1), before.replace(old, new)}
+        and _is_among(old, "-", before, after)
+        and _is_among(new, "+", before, after)
+        for _, before, after in _changed(call)
+    )
+    return (old_name, new_name) if is_shown else ()
+
+
+def _is_among(text: str, sign: str, before: str, after: str) -> bool:
+    """Return whether a text stands in the lines that are shown of one side of a change."""
+    return any(
+        text.removesuffix("\n") in "\n".join(line for mark, line, _ in hunk if mark in {" ", sign})
+        for hunk in line_hunks(before, after)
     )
 
 

@@ -79,6 +79,43 @@ def test_an_input_that_the_change_shows_whole_is_not_shown_again() -> None:
         assert "patch:" not in asked([CHANGE], raw_input={"patch": head + PATCH})
 
 
+def test_a_path_and_a_replacement_that_the_change_shows_are_not_shown_again() -> None:
+    body = "".join(f"line {number}\n" for number in range(40))
+    change = {**CHANGE, "oldText": f"{body}a = 1\n", "newText": f"{body}a = 2\n"}
+    facts = {"locations": [{"path": "/repo/x.py"}], "name": "edit", "title": "Edit x.py"}
+    raw = {"path": "x.py", "old_string": "a = 1", "new_string": "a = 2", "replace_all": False}
+    shown = asked([change], raw_input=raw, **facts)
+    assert shown.count("x.py") == 2
+    assert "a = 1" in shown
+    for hidden in ("old_string", "new_string", "path:", "location:", "tool:"):
+        assert hidden not in shown
+    assert "replace_all: false" in shown
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        {"old": "a = 1", "new": EVIL},
+        # Among the lines, but it is not what is replaced.
+        {"old": "a", "new": "line 39"},
+        # The lines of it that do not change are not shown.
+        {"old": f"{EVIL}\n" + "x\n" * 20 + "a = 1", "new": f"{EVIL}\n" + "x\n" * 20 + "a = 2"},
+        {"old": "", "new": "a = 2"},
+        {"path": "../x.py"},
+        {"path": "/x.py"},
+        {"path": "epo/x.py"},
+    ],
+)
+def test_what_the_change_does_not_show_is_shown(raw: dict[str, str]) -> None:
+    body = f"{EVIL}\n" + "x\n" * 20 + "line 39\n"
+    change = {**CHANGE, "oldText": f"{body}a = 1\n", "newText": f"{body}a = 2\n"}
+    if "x\n" in raw.get("old", ""):
+        change = {key: str(text).replace("line 39\n", "") for key, text in change.items()}
+    shown = asked([change], raw_input=raw)
+    for name in raw:
+        assert f"{name}:" in shown
+
+
 @pytest.mark.parametrize(
     "patch",
     [
