@@ -221,7 +221,7 @@ def test_text_comes_at_the_pace_that_was_asked_for(cwd: Path) -> None:
         chunk = agent.read(has_content)["params"]["update"]
         agent.send(agent.cancel_line())
         rest = agent.rest()
-    assert chunk["content"]["text"] == "I am the **demo agent**: "
+    assert chunk["content"]["text"] == "I am the **demo agent**. "
     assert rest == [{"jsonrpc": "2.0", "id": 2, "result": {"stopReason": "cancelled"}}]
 
 

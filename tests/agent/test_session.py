@@ -214,5 +214,5 @@ async def test_commands_bear_the_name_of_the_agent_where_that_is_wanted(
         names = [command["name"] for command in conversation.info.commands]
         assert names[:2] == ["acp:tour", "acp:plan"]
         said = session.text
-        assert said.count("I have thought about it.") == 2
+        assert said.count("I've thought about it.") == 2
         assert "> /other:think" in said

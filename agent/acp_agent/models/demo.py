@@ -48,11 +48,11 @@ def retell(subject: str, answer: ToolResult) -> TextDelta:
         return TextDelta(f"{subject} failed: {answer.text}\n\n")
     lines = answer.text.splitlines()
     if not lines:
-        return TextDelta(f"{subject} is done.\n\n")
+        return TextDelta(f"{subject}: done.\n\n")
     shown = "\n".join(lines[:SHOWN_LINES])
     more = f"\n… {len(lines) - SHOWN_LINES} more" if len(lines) > SHOWN_LINES else ""
     count = "1 line" if len(lines) == 1 else f"{len(lines)} lines"
-    return TextDelta(f"{subject} gave {count}:\n\n{fence(shown + more)}\n\n")
+    return TextDelta(f"{subject} returned {count}:\n\n{fence(shown + more)}\n\n")
 
 
 def plan_after(done: int) -> PlanChange:
@@ -63,66 +63,67 @@ def plan_after(done: int) -> PlanChange:
 
 
 TOUR_FILE: Final = "acp-tour.txt"
-TOUR_TEXT: Final = "The tour of the demo agent.\nThis line will be changed.\n"
+TOUR_TEXT: Final = "A tour of the demo agent.\nThis line will be changed.\n"
 
 
 def tour(rest: str) -> Script:
     """Yield each feature of the protocol once; `rest` is ignored."""
     del rest
     yield ReasoningDelta(
-        "I show each feature of the protocol once, and leave the directory as it was."
+        "I'll show each feature of the protocol once, and leave the directory as I found it."
     )
     yield TextDelta(
         "# The tour\n\nText streams as **Markdown**, with `code`, lists and tables:\n\n"
         "```python\nprint('hello')\n```\n\n| feature | shown |\n|---|---|\n| text | yes |\n\n"
     )
     yield plan_after(0)
-    yield TextDelta("First I write a file, for which I have to ask.\n\n")
+    yield TextDelta("First, I'll write a file. I need your permission for that.\n\n")
     written = yield from call("write", path=TOUR_FILE, text=TOUR_TEXT, is_new=True)
     if written.is_failed:
         # The file is not ours to change and to delete.
-        yield TextDelta(f"It was not written: {written.text}. So the tour ends here.\n\n")
+        yield TextDelta(f"The file was not written: {written.text}. The tour ends here.\n\n")
         return
-    yield TextDelta("Then I read it.\n\n")
+    yield TextDelta("Now I'll read it back.\n\n")
     yield from call("read", path=TOUR_FILE)
     yield plan_after(1)
-    yield TextDelta("I look for a word.\n\n")
+    yield TextDelta("Next, I'll search for a word.\n\n")
     yield from call("search", pattern="changed", path=".")
-    yield TextDelta("I change a line.\n\n")
+    yield TextDelta("Now I'll change a line.\n\n")
     yield from call("edit", path=TOUR_FILE, old="will be", new="was")
     yield plan_after(2)
-    yield TextDelta("I run a program.\n\n")
+    yield TextDelta("Then I'll run a program.\n\n")
     yield from call("run", command=["cat", TOUR_FILE])
-    yield TextDelta("Last I clean up.\n\n")
+    yield TextDelta("Finally, I'll clean up.\n\n")
     cleaned = yield from call("delete", path=TOUR_FILE)
     yield plan_after(3)
-    stays = f" `{TOUR_FILE}` stays: {cleaned.text}." if cleaned.is_failed else ""
+    stays = f" `{TOUR_FILE}` is still there: {cleaned.text}." if cleaned.is_failed else ""
     yield TextDelta(f"That was the tour.{stays}\n\n")
 
 
 TOOLS: Final = "tools"
 """The command that lists the tools."""
 _HELP: Final = """\
-I am the **demo agent**: no network, no key, yet what I do is real. Tell me, one order a line:
+I am the **demo agent**. I need no network and no key, yet everything I do is real. Give me one
+command per line:
 
-| order | what I do |
+| command | what I do |
 |---|---|
-| `read FILE` | read a file of this directory |
-| `search WORD` | look for a word in all files |
-| `list DIRECTORY`, `find PATTERN` | name what is in a directory, or files by pattern |
-| `fetch URL` | read a page of the web, after asking you |
-| `edit FILE: old => new` | replace text, after asking you |
-| `edit FILE` | add a line to its end |
-| `write FILE: text` | give a file a new text |
-| `move FILE to FILE` | move or rename, after asking you |
+| `read FILE` | read a file in this directory |
+| `search WORD` | search all files for a word |
+| `list DIRECTORY`, `find PATTERN` | list a directory, or the files that match a pattern |
+| `fetch URL` | fetch a web page, after asking you |
+| `edit FILE: old => new` | replace text in a file, after asking you |
+| `edit FILE` | add a line to the end of a file, after asking you |
+| `write FILE: text` | replace everything in a file, after asking you |
+| `move FILE to FILE` | move or rename a file, after asking you |
 | `delete FILE` | delete a file, after asking you |
 | `run COMMAND` | run a program, after asking you |
-| `ask QUESTION: one, other` | ask you by a form, if your client shows one |
-| `form` | ask by a form with every kind of field |
-| `open URL` | ask you to open a page |
-| `call TOOL name=value …` | call any tool, such as one of an MCP server |
-| `tools` | name the tools that there are |
-| `plan`, `think`, `/tour` | show what a plan, a thought, and everything looks like |
+| `ask QUESTION: one, other` | ask you with a form, if your client can show one |
+| `form` | show a form with every kind of field |
+| `open URL` | ask you to open a web page |
+| `call TOOL name=value …` | call any tool, including those of MCP servers |
+| `tools` | list the tools |
+| `plan`, `think`, `/tour` | show what a plan, a thought or everything looks like |
 """
 _NEEDED: Final = {"ask": "ask_user", "form": "ask_user", "open": "open_page"}
 """The tool that a command needs; it is missing where the client cannot show a form or a page."""
@@ -154,8 +155,8 @@ def script(
         if word == "help":
             yield TextDelta(help_text(tools))
         elif _lacks_tool(word, tools):
-            what = "opens no pages" if word == "open" else "shows no forms"
-            yield TextDelta(f"Your client {what}.\n\n")
+            what = "open pages" if word == "open" else "show forms"
+            yield TextDelta(f"Your client can't {what}.\n\n")
         elif word == TOOLS:
             lines = [f"- `{each.name}`: {single_line(each.description, 80)}" for each in tools]
             yield TextDelta("\n".join(["I can call these tools:\n", *lines, "\n"]))
@@ -165,10 +166,13 @@ def script(
             quoted = command.replace("\n", "\n> ")
             if was_rejected:
                 yield TextDelta(
-                    f"So I leave it, as you said:\n\n> {quoted}\n\nWhat shall I do?\n\n"
+                    f"All right, I'll leave it. You said:\n\n> {quoted}\n\n"
+                    "What should I do instead?\n\n"
                 )
                 continue
-            yield TextDelta(f"You said:\n\n> {quoted}\n\nI only do what I know. {help_text(tools)}")
+            yield TextDelta(
+                f"You said:\n\n> {quoted}\n\nI don't know that command.\n\n{help_text(tools)}"
+            )
 
 
 def _commands(text: str) -> list[str]:
@@ -209,74 +213,74 @@ def _perform(intro: str, subject: str, tool: str, **arguments: Json) -> Script:
 def _think(rest: str) -> Script:
     subject = rest or "nothing in particular"
     yield ReasoningDelta(f"Let me think about {subject}" if len(subject) < 40 else subject)
-    yield TextDelta("I have thought about it.\n\n")
+    yield TextDelta("I've thought about it.\n\n")
 
 
 def _plan(rest: str) -> Script:
     del rest
     for done in range(4):
         yield plan_after(done)
-    yield TextDelta("The plan is done.\n\n")
+    yield TextDelta("The plan is complete.\n\n")
 
 
 def _read(rest: str) -> Script:
     # A client completes names of files after "@".
     rest = rest.removeprefix("@")
-    return _perform(f"I read `{rest}`.", f"`{rest}`", "read", path=rest)
+    return _perform(f"I'll read `{rest}`.", f"Reading `{rest}`", "read", path=rest)
 
 
 def _search(rest: str) -> Script:
     word, _, folder = rest.partition(" in ")
     path = folder.strip() or "."
-    intro, subject = f"I look for `{word}`.", f"The search for `{word}`"
+    intro, subject = f"I'll search for `{word}`.", f"Searching for `{word}`"
     return _perform(intro, subject, "search", pattern=word, path=path)
 
 
 def _edit(rest: str) -> Script:
     path, _, change = rest.partition(":")
     old, arrow, new = (part.strip() for part in change.partition("=>"))
-    subject = f"The edit of `{path}`"
+    subject = f"Editing `{path}`"
     if arrow:
-        return _perform(f"I edit `{path}`.", subject, "edit", path=path, old=old, new=new)
+        return _perform(f"I'll edit `{path}`.", subject, "edit", path=path, old=old, new=new)
     added = change.strip() or "This line was added by the demo agent."
-    intro = f"I add a line to `{path}`."
+    intro = f"I'll add a line to `{path}`."
     return _perform(intro, subject, "edit", path=path, old=None, new=added + "\n")
 
 
 def _write(rest: str) -> Script:
     path, colon, text = rest.partition(":")
     if not colon:
-        return _say(f"`write {rest}` does not say what: write `write FILE: TEXT`.\n\n")
-    intro, subject = f"I write `{path}`.", f"Writing `{path}`"
+        return _say(f"`write {rest}` doesn't say what to write. Use `write FILE: TEXT`.\n\n")
+    intro, subject = f"I'll write `{path}`.", f"Writing `{path}`"
     return _perform(intro, subject, "write", path=path, text=text.strip() + "\n")
 
 
 def _move(rest: str) -> Script:
     path, between, goal = (part.strip() for part in rest.partition(" to "))
     if not between or not path or not goal:
-        return _say(f"`move {rest}` does not say where to: write `move FILE to FILE`.\n\n")
-    intro = f"I move `{path}` to `{goal}`."
+        return _say(f"`move {rest}` doesn't say where to. Use `move FILE to FILE`.\n\n")
+    intro = f"I'll move `{path}` to `{goal}`."
     return _perform(intro, f"Moving `{path}`", "move", path=path, to=goal)
 
 
 def _delete(rest: str) -> Script:
-    return _perform(f"I delete `{rest}`.", f"Deleting `{rest}`", "delete", path=rest)
+    return _perform(f"I'll delete `{rest}`.", f"Deleting `{rest}`", "delete", path=rest)
 
 
 def _run(rest: str) -> Script:
     try:
         command = shlex.split(rest)
     except ValueError:
-        return _say(f"`{rest}` is no valid command line.\n\n")
-    return _perform(f"I run `{rest}`.", f"`{rest}`", "run", command=command)
+        return _say(f"`{rest}` is not a valid command line.\n\n")
+    return _perform(f"I'll run `{rest}`.", f"`{rest}`", "run", command=command)
 
 
 def _use(rest: str) -> Script:
     name, _, text = rest.partition(" ")
     arguments = _arguments(text.strip())
     if arguments is None:
-        return _say(f"`{text}` are no arguments: write `name=value` or a JSON object.\n\n")
-    return _perform(f"I call `{name}`.", f"`{name}`", name, **arguments)
+        return _say(f"`{text}` can't be read as arguments. Use `name=value` or a JSON object.\n\n")
+    return _perform(f"I'll call `{name}`.", f"`{name}`", name, **arguments)
 
 
 def _ask(rest: str) -> Script:
@@ -301,7 +305,7 @@ def _form(rest: str) -> Script:
 
 
 def _open(rest: str) -> Script:
-    reason = "A prompt asked the demo agent to show you this page."
+    reason = "A prompt told the demo agent to show you this page."
     return _perform("", "The page", "open_page", url=rest, reason=reason)
 
 
@@ -378,11 +382,13 @@ class DemoModel:
     takes_images = True
     is_scripted = True
     commands = (
-        SlashCommand("tour", "Show each feature once: thoughts, a plan, reading, editing, running"),
-        SlashCommand("plan", "Show a plan whose steps get done"),
+        SlashCommand(
+            "tour", "Show each feature once: a thought, a plan, reading, editing, running"
+        ),
+        SlashCommand("plan", "Show a plan as its steps are completed"),
         SlashCommand("think", "Think aloud before answering", "what to think about"),
-        SlashCommand("tools", "Name the tools that there are, those of MCP servers too"),
-        SlashCommand("help", "What the demo agent can do"),
+        SlashCommand("tools", "List the tools, including those of MCP servers"),
+        SlashCommand("help", "Show what the demo agent can do"),
     )
 
     async def reply(

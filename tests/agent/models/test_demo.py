@@ -33,14 +33,16 @@ async def test_what_follows_depends_on_the_answers_so_far() -> None:
     history: list[HistoryEntry] = [PromptMessage("read a then read b")]
     first = await replied(history)
     assert first[-1] == ToolUse("read", {"path": "a"})
-    assert said(first) == "I read `a`.\n\n"
+    assert said(first) == "I'll read `a`.\n\n"
     history += [AssistantMessage(tuple(first)), ToolResult("read", "one\ntwo")]
     second = await replied(history)
     assert second[-1] == ToolUse("read", {"path": "b"})
-    assert said(second) == "`a` gave 2 lines:\n\n```\none\ntwo\n```\n\nI read `b`.\n\n"
+    assert (
+        said(second) == "Reading `a` returned 2 lines:\n\n```\none\ntwo\n```\n\nI'll read `b`.\n\n"
+    )
     history += [AssistantMessage(tuple(second)), ToolResult("read", "no such file", is_failed=True)]
     third = await replied(history)
-    assert said(third) == "`b` failed: no such file\n\n"
+    assert said(third) == "Reading `b` failed: no such file\n\n"
     assert not any(isinstance(event, ToolUse) for event in third)
 
 
@@ -60,10 +62,12 @@ async def test_reason_of_a_rejection_is_acknowledged_instead_of_explaining_itsel
         AssistantMessage((TextDelta("`make` failed: rejected by the user"),)),
         PromptMessage("the disk is full"),
     ]
-    expected = "So I leave it, as you said:\n\n> the disk is full\n\nWhat shall I do?\n\n"
+    expected = (
+        "All right, I'll leave it. You said:\n\n> the disk is full\n\nWhat should I do instead?\n\n"
+    )
     assert said(await replied(history)) == expected
     history += [AssistantMessage((TextDelta(expected),)), PromptMessage("the disk is full")]
-    assert "I only do what I know" in said(await replied(history))
+    assert "I don't know that command" in said(await replied(history))
 
 
 async def test_the_same_history_gives_the_same_events() -> None:

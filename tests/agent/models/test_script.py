@@ -84,25 +84,25 @@ def test_orders_are_joined_by_lines_and_by_then() -> None:
 @pytest.mark.parametrize("prompt", ["write out.txt some words", "write out.txt"])
 def test_a_write_without_its_colon_is_explained(prompt: str) -> None:
     assert calls(prompt) == []
-    assert "does not say what: write `write FILE: TEXT`" in said(played(prompt))
+    assert "doesn't say what to write. Use `write FILE: TEXT`" in said(played(prompt))
 
 
 @pytest.mark.parametrize("prompt", ["move x", "move x to ", "move to y"])
 def test_a_move_that_does_not_say_where_to_is_told(prompt: str) -> None:
     assert calls(prompt) == []
-    assert "does not say where to" in said(played(prompt))
+    assert "doesn't say where to" in said(played(prompt))
 
 
 def test_a_command_line_that_cannot_be_taken_apart_is_told() -> None:
     events = played("run echo 'a")
     assert [type(event) for event in events] == [TextDelta]
     assert "cannot be" not in said(events)
-    assert "is no valid command line" in said(events)
+    assert "is not a valid command line" in said(events)
 
 
 @pytest.mark.parametrize("told", ["place", "=x", "{no", "'a"])
 def test_arguments_that_cannot_be_read_are_told(told: str) -> None:
-    assert "are no arguments" in said(played(f"call look {told}"))
+    assert "can't be read as arguments" in said(played(f"call look {told}"))
 
 
 def test_the_tools_are_named_as_they_are_offered() -> None:
@@ -141,7 +141,7 @@ def test_many_lines_that_are_no_orders_get_one_answer() -> None:
     assert "> Dear agent,\n> what is this?\n" in text
     assert "> and that?\n" in text
     assert text.count(help_text()) == 2
-    assert text.index("I read `a`") < text.index("> and that?")
+    assert text.index("I'll read `a`") < text.index("> and that?")
 
 
 def test_an_answer_that_holds_a_fence_stays_in_its_own() -> None:
@@ -151,7 +151,7 @@ def test_an_answer_that_holds_a_fence_stays_in_its_own() -> None:
 
 def test_a_long_answer_is_repeated_in_part() -> None:
     text = said(played("read a", ToolResult("read", "\n".join(map(str, range(20))))))
-    assert "gave 20 lines" in text
+    assert "returned 20 lines" in text
     assert "7\n… 12 more\n```" in text
 
 
@@ -168,14 +168,14 @@ def test_the_tour_ends_where_its_file_was_not_written() -> None:
     events = played("/tour", ToolResult("write", "it is there already", is_failed=True))
     assert [event.name for event in events if isinstance(event, ToolUse)] == ["write"]
     assert said(events).endswith(
-        "It was not written: it is there already. So the tour ends here.\n\n"
+        "The file was not written: it is there already. The tour ends here.\n\n"
     )
 
 
 def test_a_tour_that_may_not_clean_up_says_what_stays() -> None:
     no = ToolResult("delete", "rejected by the user", is_failed=True)
     text = said(played("/tour", DONE, DONE, DONE, DONE, DONE, no))
-    assert f"`{TOUR_FILE}` stays: rejected by the user." in text
+    assert f"`{TOUR_FILE}` is still there: rejected by the user." in text
 
 
 def test_attachments_are_noticed() -> None:
@@ -194,9 +194,9 @@ def test_help_lists_forms_and_pages_only_where_the_client_shows_them() -> None:
 @pytest.mark.parametrize(
     ("prompt", "text"),
     [
-        ("ask Why?", "Your client shows no forms."),
-        ("form", "Your client shows no forms."),
-        ("open https://example.org", "Your client opens no pages."),
+        ("ask Why?", "Your client can't show forms."),
+        ("form", "Your client can't show forms."),
+        ("open https://example.org", "Your client can't open pages."),
     ],
 )
 def test_a_form_or_a_page_is_refused_where_the_client_shows_none(prompt: str, text: str) -> None:

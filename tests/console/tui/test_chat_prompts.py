@@ -25,7 +25,7 @@ async def test_a_prompt_is_answered_in_streamed_markdown_and_shown_wherever_one_
 ) -> None:
     async with open_chat(workplace, size=(80, 24)) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave 2 lines" in say(app))
+        await until(pilot, lambda: "returned 2 lines" in say(app))
         await until(pilot, lambda: "● ready" in say(app))
         shown = say(app)
         assert "Read notes.txt" in shown
@@ -36,7 +36,7 @@ async def test_a_prompt_is_answered_in_streamed_markdown_and_shown_wherever_one_
         await pilot.press("ctrl+home")
         await until(pilot, lambda: "plan, think" not in say(app))
         await pilot.press(*"plan", "enter")
-        await until(pilot, lambda: "The plan is done" in say(app))
+        await until(pilot, lambda: "The plan is complete" in say(app))
 
 
 @pytest.mark.long

@@ -574,7 +574,7 @@ def test_what_a_turn_of_version_2_was(acp_agent):
     assert acp_agent.version == 2
     assert "capabilities" in acp_agent.initialized
     assert turn.stop_reason == turn.result["stopReason"] == "end_turn"
-    assert turn.text.startswith("I edit")
+    assert turn.text.startswith("I'll edit")
     assert [each["subject"]["toolCall"]["kind"] for each in turn.permissions] == ["edit"]
     (call,) = turn.tool_calls.values()
     assert call["status"] == "completed"
