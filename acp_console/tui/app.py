@@ -215,7 +215,7 @@ class ConsoleApp(ThemedApp[int]):
         try:
             self._preferences.update(theme=theme.name)
         except AcpError as problem:
-            text = f"The theme is not remembered: {escape_controls(str(problem))}"
+            text = f"The theme could not be saved: {escape_controls(str(problem))}"
             self.notify(text, severity="warning", markup=False)
 
     def _show_terminal_title(self) -> None:
@@ -383,7 +383,7 @@ class ConsoleApp(ThemedApp[int]):
             self.notify(escape_controls(str(problem)), severity="warning", markup=False)
             known = {str(each["name"]): each for each in spec.mcp_servers}
         if gone := [name for name in names if name not in known]:
-            text = f"Not configured any more, so left out: {', '.join(gone)}"
+            text = f"No longer configured, so left out: {', '.join(gone)}"
             self.notify(single_line(text, 300), severity="warning", markup=False)
         return [known[name] for name in names if name in known]
 
@@ -448,7 +448,7 @@ class ConsoleApp(ThemedApp[int]):
 
     @work
     async def _ask_to_quit(self) -> None:
-        text = "A turn runs, and its agent ends with this program. Quit?"
+        text = "A turn is running, and quitting ends its agent. Quit?"
         self._asks_to_quit = True
         if await self.push_screen_wait(ConfirmScreen(text, yes="Quit", no="Stay")):
             self.exit()

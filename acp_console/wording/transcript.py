@@ -39,6 +39,8 @@ from acp_protocol.jsonrpc import Json
 WIDTH: Final = 160
 """Characters that are shown in one line, at most."""
 _INDENT: Final = "  "
+_ANSWERED: Final = {"accept": "accepted", "decline": "declined", "cancel": "dismissed"}
+"""What the user did with a form or a page, by the action of the response."""
 
 
 def transcript_lines(snapshot: SessionSnapshot) -> Iterator[str]:
@@ -103,7 +105,8 @@ def notice_text(item: Notice) -> str:
     """Return the text of a notice; for an elicitation, with its outcome."""
     if not isinstance(item, ElicitationItem):
         return item.text
-    return f"{item.text} · {get_string(item.outcome, 'action') or 'open'}"
+    action = get_string(item.outcome, "action")
+    return f"{item.text} · {_ANSWERED.get(action, action) or 'open'}"
 
 
 def _text(item: TextItem) -> Iterator[str]:

@@ -9,11 +9,10 @@ from difflib import unified_diff
 from typing import Final, assert_never
 
 from acp_console.wording.calls import call_result
-from acp_console.wording.transcript import turn_end_text
+from acp_console.wording.transcript import notice_text, turn_end_text
 from acp_console.wording.values import format_size
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
-    ElicitationItem,
     Item,
     Notice,
     PlanItem,
@@ -99,10 +98,7 @@ def _item(item: Item) -> Iterator[str]:
             if item.error or item.stop_reason not in {None, "end_turn"}:
                 yield f"*{markdown_text(turn_end_text(item))}*"
         case Notice():
-            outcome = (
-                get_string(item.outcome, "action") if isinstance(item, ElicitationItem) else ""
-            )
-            yield f"*{markdown_text(item.text)}{f': {markdown_text(outcome)}' if outcome else ''}*"
+            yield f"*{markdown_text(notice_text(item))}*"
         case _:
             assert_never(item)
 

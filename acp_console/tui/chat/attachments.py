@@ -82,7 +82,7 @@ class AttachmentsScreen(Overlay[None]):
     async def action_save(self) -> None:
         attachment = self._chosen
         if attachment.data is None:
-            self.notify("It is a link: there is nothing to save.", severity="warning")
+            self.notify("This is a link: there is nothing to save.", severity="warning")
             return
         label = "Save to this file, which must not exist yet:"
         suggested = str(self._cwd / attachment.file_name)

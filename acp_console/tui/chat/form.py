@@ -234,7 +234,7 @@ class PageView(KeyAsk):
     def action_copy(self) -> None:
         if self._can_accept:
             self.app.copy_to_clipboard(self._request.url)
-            self.notify("The address is copied.")
+            self.notify("Copied the address.")
             self._accept()
 
     def action_decline(self) -> None:

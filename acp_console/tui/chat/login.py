@@ -19,9 +19,9 @@ from acp_console.tui.chat.choice_list import ChoiceAsk, Line
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 KINDS = {
-    "agent": "the agent does it",
-    "terminal": "a program does it in this terminal",
-    "variables": "you set variables",
+    "agent": "handled by the agent",
+    "terminal": "runs a program in this terminal",
+    "variables": "takes environment variables from you",
 }
 
 
@@ -50,11 +50,13 @@ class LoginView(ChoiceAsk):
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
-        text = "The agent wants you to log in; F5 starts it again."
+        text = "The agent wants you to log in; F5 restarts it."
         if self._can_leave:
-            text = "Log in; Esc leaves it."
+            text = "Log in; Esc goes back."
         elif not self._methods:
-            text = "The agent wants you to log in, and offers no way. Log in with its own program."
+            text = (
+                "The agent wants you to log in, but does not say how. Log in with its own program."
+            )
         yield Static(text, classes="question", markup=False)
         yield from self.compose_choices()
 
@@ -103,7 +105,7 @@ class LoginView(ChoiceAsk):
         for name in method.variables:
             fields.append(Static(single_line(name, 80), classes="label", markup=False))
             fields.append(Input(password=True, name=name, compact=True))
-        start = Button("Start with them (enter)", name="set", compact=True)
+        start = Button("Start the agent with these (enter)", name="set", compact=True)
         fields.append(Horizontal(start, Static("esc: back", markup=False), classes="buttons"))
         self.mount(Vertical(*fields, classes="variables"))
         self.call_after_refresh(lambda: self.query(Input).first().focus())

@@ -328,7 +328,7 @@ class ChatScreen(Screen[None]):
         """Show who is logged in, and log in or out."""
         link = self.chat.agent.link
         if link is None:
-            self.notify("The agent does not run.", severity="warning")
+            self.notify("The agent is not running.", severity="warning")
             return
         chosen = await self.app.push_screen_wait(AccountScreen(link))
         if chosen == "out":
@@ -364,7 +364,7 @@ class ChatScreen(Screen[None]):
             return
         conversation = self.chat.conversation
         title = (conversation.info.title if conversation is not None else None) or ""
-        label = "Title of this session; Enter keeps it, Esc does not."
+        label = "New title of this session. Enter saves it, Esc cancels."
         chosen = await self.app.push_screen_wait(InputScreen(label, single_line(title, 200)))
         if chosen is not None:
             self.chat.rename(chosen)
@@ -377,7 +377,7 @@ class ChatScreen(Screen[None]):
             return
         if self.chat.has_failed_to_start:
             self.editor.put(event.text)
-            text = "Not sent: the agent did not start. F5 starts it again, F3 goes to the agents."
+            text = "Not sent: the agent did not start. F5 tries again, F3 lists the agents."
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
@@ -648,7 +648,7 @@ class ChatScreen(Screen[None]):
             self.chat.restart()
 
     async def _may_restart(self) -> bool:
-        text = "A turn runs. Restart the agent? The turn ends with it."
+        text = "A turn is running, and restarting the agent ends it. Restart?"
         return self.chat.state != "working" or await self._agrees(text, "Restart")
 
     def action_leave_editor(self) -> None:
@@ -759,9 +759,9 @@ class ChatScreen(Screen[None]):
 
     @work
     async def action_close(self) -> None:
-        text = "Close this chat? Its agent ends, and the turn that runs with it."
+        text = "Close this chat? This ends its agent and the running turn."
         if len(self.chat.agent.sessions) > 1:
-            text = "Close this chat? Its turn is stopped; the agent goes on with its other chats."
+            text = "Close this chat? This stops its turn; the agent goes on with its other chats."
         if not self.chat.is_busy or await self._agrees(text, "Close"):
             self.post_message(self.Closed(self))
 
@@ -806,9 +806,9 @@ class ChatScreen(Screen[None]):
             self._bar_texts.pop("problem", None)
             return
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
-        hint = "The agent is still there; write another prompt."
+        hint = "The agent is still running; write another prompt."
         if self.chat.state == "stopped":
-            hint = "F5 starts the agent again, F3 goes to the agents."
+            hint = "F5 restarts the agent, F3 lists the agents."
         # What comes last may not fit.
         width = max(self.query_one("#talk").size.width - 10, 20)
         lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]

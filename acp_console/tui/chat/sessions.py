@@ -210,7 +210,7 @@ class SessionsScreen(FilteredList[ListedSession | None]):
         if session_id is None or not self._link.can("title"):
             return
         before = single_line(get_string(session, "title"), 200)
-        label = "Title of the session; Enter keeps it, Esc does not."
+        label = "New title of the session. Enter saves it, Esc cancels."
         title = await self.app.push_screen_wait(InputScreen(label, before))
         if title is None:
             return

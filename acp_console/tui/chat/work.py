@@ -21,7 +21,7 @@ from acp_inspector.session.items import Item, SubagentItem
 from acp_protocol.host.sanitize import single_line
 
 KINDS = {"subagent": "subagent", "tool_call": "tool call", "terminal": "command"}
-NOTHING = "Nothing runs besides the turn: no subagent, no work in the background."
+NOTHING = "Nothing is running in the background: no subagents, no other work."
 NO_MESSAGES = "This subagent has sent nothing yet."
 
 
@@ -85,7 +85,7 @@ class WorkScreen(Overlay[str | None]):
         if work is not None and work.kind == "subagent":
             self.dismiss(work.key)
         elif work is not None:
-            self.notify("It has no transcript of its own.")
+            self.notify("This has no transcript of its own.")
 
     def action_cancel_work(self) -> None:
         work = self._chosen
@@ -93,9 +93,9 @@ class WorkScreen(Overlay[str | None]):
             return
         if work.can_cancel:
             self._chat.cancel_work(work)
-            self.notify(f"Asked to stop: {single_line(work.title, 60)}", markup=False)
+            self.notify(f"Asked the agent to stop: {single_line(work.title, 60)}", markup=False)
         else:
-            self.notify("The agent cannot cancel it alone.", severity="warning")
+            self.notify("The agent cannot cancel only this.", severity="warning")
 
 
 class SubagentScreen(Overlay[None]):
@@ -173,9 +173,9 @@ class SubagentScreen(Overlay[None]):
         work = self._work
         if work is not None and work.can_cancel:
             self._chat.cancel_work(work)
-            self.notify("Asked to stop.")
+            self.notify("Asked the agent to stop this.")
         else:
-            self.notify("The agent cannot cancel it alone.", severity="warning")
+            self.notify("The agent cannot cancel only this.", severity="warning")
 
 
 def _line(work: Work) -> Content:

@@ -51,8 +51,10 @@ if TYPE_CHECKING:
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 FIRST: Final = """\
 Enter starts the demo agent: it needs no key and no network, and /tour shows what an agent can do.
-An agent of your own starts by its command, such as: my-agent --acp. F1 lists the keys."""
-NOTHING: Final = "Nothing matches, and no program or file is called that. Esc clears the line."
+To start an agent of your own, type its command, such as my-agent --acp. F1 lists the keys."""
+NOTHING: Final = (
+    "Nothing matches, and there is no program or file of that name. Esc clears the line."
+)
 LOOK_INTERVAL_S: Final = 2.0
 """Seconds between two looks for proxies and recordings."""
 TITLE_WIDTH: Final = 26
@@ -310,7 +312,7 @@ class HomeScreen(Screen[None]):
         assert catalogue is not None
         try:
             if not entry.is_confirmed:
-                text = f"The catalogue starts {single_line(entry.title, 40)} by\n\n  {line}\n"
+                text = f"The catalogue starts {single_line(entry.title, 40)} with\n\n  {line}\n"
                 if entry.state == "wrapper":
                     text += f"\n{entry.command[0]} downloads it first.\n"
                 if not await self.app.push_screen_wait(
@@ -369,7 +371,7 @@ class HomeScreen(Screen[None]):
 
     def _heading(self, section: str, *, is_first: bool) -> Content:
         hidden = sum(entry.is_minor for entry in self._known)
-        more = f"   {hidden} more are known: type a part of the name"
+        more = f"   {hidden} more are known: type part of a name"
         is_shortened = section == "Agents" and hidden and not self.line.value
         return Content.assemble(
             "" if is_first else "\n",

@@ -50,7 +50,7 @@ hear("never")
         await pilot.press("enter")
         await until(pilot, lambda: app.screen is first and "1 Yes" in say(app))
         await pilot.press("ctrl+w")
-        await until(pilot, lambda: "Its turn is stopped; the" in say(app))
+        await until(pilot, lambda: "This stops its turn; the" in say(app))
         await pilot.press("n")
         await until(pilot, lambda: app.screen is first and first.open_prompt() is not None)
         await pilot.press("1")
@@ -89,7 +89,7 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     store = SessionStore(tmp_path / "sessions")
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "returned" in say(app) and "● ready" in say(app))
         await pilot.press(*"half a thought")
     again = ConsoleApp(cwd=workplace, store=store, timing=AT_ONCE)
     async with again.run_test(size=(100, 40)) as pilot:
@@ -97,7 +97,7 @@ async def test_a_session_goes_on_in_the_next_console_with_its_draft(
         # The list was there before the session was found; the first line is the cursor's.
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(again.screen, ChatScreen))
-        await until(pilot, lambda: "● ready" in say(again) and "gave" in say(again))
+        await until(pilot, lambda: "● ready" in say(again) and "returned" in say(again))
         assert chat_of(again).editor.text == "half a thought"
         assert say(again).count("▍ read notes.txt") == 1
         chat_of(again).editor.text = ""

@@ -60,7 +60,7 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
 async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: Path) -> None:
     async with open_chat(workplace, size=(160, 40)) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "returned" in say(app) and "● ready" in say(app))
         screen = chat_of(app)
         await pilot.press("f2")
         table = screen.traffic.pane.traffic.table

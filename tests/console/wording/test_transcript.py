@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from acp_console.wording.transcript import change_lines, transcript_lines
+from acp_console.wording.transcript_markdown import markdown_lines
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.views.state_diff import state_changes
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
@@ -42,12 +43,23 @@ def test_each_kind_of_item_has_its_line() -> None:
         "  plan, 2 steps",
         "    completed: look",
         "    ?:",
-        "  · asks you: Name? · decline",
+        "  · asks you: Name? · declined",
         "  · context compaction: completed",
         "  session s2:",
         "    [image]",
         "  ✗ refused: the agent does not go on with this",
     ]
+
+
+def test_a_form_says_what_the_user_did_with_it_in_markdown_too() -> None:
+    conversations = folded(
+        ask("agent", 1, "elicitation/create", sessionId="s1", message="Name?"),
+        answer("client", 1, {"action": "accept", "content": {}}),
+        ask("agent", 2, "elicitation/create", sessionId="s1", message="Why?"),
+    )
+    shown = list(markdown_lines(conversations.get("s1").items, "agent"))
+    assert "*asks you: Name? · accepted*" in shown
+    assert "*asks you: Why? · open*" in shown
 
 
 def test_a_tool_call_shows_its_way_its_consent_and_its_terminal() -> None:

@@ -167,4 +167,4 @@ async def test_a_question_to_the_user_tells_how_it_was_answered() -> None:
         await app.feed(entries(asked))
         await until(pilot, lambda: "· asks you: Which one? · open" in say(app))
         await app.feed(entries(told))
-        await until(pilot, lambda: "· asks you: Which one? · decline" in say(app))
+        await until(pilot, lambda: "· asks you: Which one? · declined" in say(app))

@@ -297,7 +297,7 @@ async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None
     store = SessionStore(workplace / "sessions")
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "returned" in say(app) and "● ready" in say(app))
         await pilot.press("f2")
         screen = app.screen
         assert isinstance(screen, ChatScreen)
