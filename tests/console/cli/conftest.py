@@ -69,7 +69,9 @@ def on_terminal(
     columns, lines = size
     fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", lines, columns, 0, 0))
     command = [*WARM, "-m", "acp_console", *words]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs) as process:
+    # readline, which pytest imports, has put the size of another terminal into ours.
+    env = dict(os.environ)
+    with subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, env=env) as process:
         os.close(theirs)
         screen = ""
         has_replied = False

@@ -80,13 +80,10 @@ def test_the_table_is_plain_where_no_terminal_is(call: Call, recording: Path) ->
     assert rows[3][7:] == ["750", "ms", "59", "stopReason", "end_turn"]
 
 
-def test_on_a_terminal_the_summary_has_the_room_that_it_needs(
-    call: Call, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_on_a_terminal_the_summary_has_the_room_that_it_needs(call: Call) -> None:
     """Each frame is on one line, at any width; a pipe gets all columns whole."""
     edit = str(Path(__file__).parents[3] / "recordings/edit.acp.ndjson")
     words = ("show", "--filter", "n in 9..11", edit)
-    monkeypatch.setenv("TERM", "xterm")
     wide = on_terminal(*words, size=(120, 40)).out
     assert re.search(r"update/tool_call +320  call_1 Read notes.md pending\r", wide)
     narrow = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*words, size=(80, 40)).out)
