@@ -23,7 +23,7 @@ from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
@@ -32,9 +32,8 @@ import httpx
 from anyio.abc import TaskGroup
 from httpx_sse import EventSource, ServerSentEvent
 
-from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.concurrency import BackgroundTasks, Change
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
-from acp_protocol.framing import WireFrame
 from acp_protocol.jsonrpc import Json, SuccessResponse, read_message
 from acp_protocol.transport.http import EVENT_STREAM
 from acp_protocol.transport.http_exchanges import (
@@ -57,6 +56,7 @@ from acp_protocol.transport.remote import (
     RemoteAddressError,
     RemoteAgent,
     RemoteClosedError,
+    RemoteFrames,
     RemoteLimits,
     WireObserver,
     as_closed,
@@ -155,7 +155,52 @@ class _Answer:
         return refusal_of(self.status, self.body, self.media_type)
 
 
-class HttpTransport:
+class HttpFrames(RemoteFrames):
+    """Frames over HTTP: those that came on any response wait in one place to be received."""
+
+    def __init__(
+        self,
+        agent: RemoteAgent,
+        client: httpx.AsyncClient,
+        tasks: TaskGroup,
+        limits: RemoteLimits,
+        observer: WireObserver | None,
+        notify: Notify,
+    ) -> None:
+        super().__init__(agent, limits, observer, notify)
+        self._client = client
+        self._tasks = tasks
+        self._inbox: deque[bytes] = deque()
+        self._changed = Change()
+
+    async def receive(self) -> bytes:
+        while not self._inbox:
+            if self._end is not None or self._is_closing:
+                raise self.closed_error()
+            await self._changed.wait()
+        frame = self._inbox.popleft()
+        self._changed.notify()
+        self._received = self.framed(frame)
+        return frame
+
+    def _put(self, frame: bytes) -> None:
+        """Let a frame be received."""
+        self._inbox.append(frame)
+        self._changed.notify()
+
+    async def _wait_room(self) -> None:
+        """Wait while too many frames are not received yet; several streams may wait."""
+        while len(self._inbox) >= INBOX and self._end is None and not self._is_closing:
+            await self._changed.wait()
+
+    def _finish(self, reason: ConnectionClosedError | FrameTooLongError) -> None:
+        """End the connection; what came before is still received."""
+        if self._end is None and not self._is_closing:
+            self._end = reason
+            self._changed.notify()
+
+
+class HttpTransport(HttpFrames):
     """Frames over HTTP; made by `open_http`."""
 
     def __init__(
@@ -167,12 +212,7 @@ class HttpTransport:
         observer: WireObserver | None,
         notify: Notify,
     ) -> None:
-        self._agent = agent
-        self._client = client
-        self._tasks = tasks
-        self._limits = limits
-        self._observer = observer
-        self._notify = notify
+        super().__init__(agent, client, tasks, limits, observer, notify)
         self._url = agent.url
         self._state = ClientConnection()
         self._streams: dict[str | None, _Stream] = {}
@@ -180,28 +220,13 @@ class HttpTransport:
         self._has_room = anyio.Event()
         self._opening_done = anyio.Event()
         """Set once `initialize` has a response, or failed."""
-        self._inbox: deque[bytes] = deque()
-        self._arrived = anyio.Event()
-        self._taken = anyio.Event()
-        self._end: ConnectionClosedError | FrameTooLongError | None = None
-        self._is_closing = False
         self._is_cut_off = False
         """Whether the user knows that no stream can be opened."""
         self._numbers = itertools.count(1)
         self._http_version = "" if agent.is_secure else "HTTP/1.1"
         """Unknown until the first response where TLS decides it."""
-        self._received = WireFrame(b"", b"", b"\n")
 
     # The transport
-
-    @property
-    def received(self) -> WireFrame:
-        """The frame that was received last, as a line."""
-        return self._received
-
-    def framed(self, line: bytes) -> WireFrame:
-        """Return a frame as a line, which it would be in a stream."""
-        return WireFrame(b"", line, b"\n")
 
     async def send(self, line: bytes) -> None:
         """Let a frame be posted in its turn; wait only if too many are on their way.
@@ -221,29 +246,12 @@ class HttpTransport:
         self._postings.append(posting)
         self._tasks.start_soon(self._run, posting)
 
-    async def receive(self) -> bytes:
-        while not self._inbox:
-            if self._end is not None or self._is_closing:
-                raise self.closed_error()
-            self._arrived = anyio.Event()
-            await self._arrived.wait()
-        frame = self._inbox.popleft()
-        # Several streams may wait for room.
-        self._taken.set()
-        self._taken = anyio.Event()
-        self._received = self.framed(frame)
-        return frame
-
-    async def close_sending(self) -> None:
-        """Close the connection: a server has no other way to learn that nothing more is sent."""
-        await self.aclose()
-
     async def aclose(self) -> None:
         """End the connection on the server too."""
         if self._is_closing:
             return
         self._is_closing = True
-        self._arrived.set()
+        self._changed.notify()
         with anyio.move_on_after(self._limits.close_s, shield=True):
             if self._end is None:
                 await self._send_last()
@@ -261,23 +269,12 @@ class HttpTransport:
             if not posting.post.is_request:
                 await posting.done.wait()
 
-    def closed_error(self) -> ConnectionClosedError | FrameTooLongError:
-        """Return why the connection has ended."""
-        match self._end:
-            case RemoteClosedError() as end:
-                return end.again()
-            case FrameTooLongError(limit=limit):
-                return FrameTooLongError(limit)
-            case _:
-                return ConnectionClosedError()
-
     def _finish(self, reason: ConnectionClosedError | FrameTooLongError) -> None:
         """End the connection; what came before is still received."""
         if self._end is not None or self._is_closing:
             return
-        self._end = reason
+        super()._finish(reason)
         self._opening_done.set()
-        self._arrived.set()
         self._has_room.set()
         for stream in self._streams.values():
             stream.scope.cancel()
@@ -689,12 +686,7 @@ class HttpTransport:
         for session in changes.closed:
             if (closed := self._streams.pop(session, None)) is not None:
                 closed.scope.cancel()
-        while len(self._inbox) >= INBOX and self._end is None:
-            await self._taken.wait()
-
-    def _put(self, frame: bytes) -> None:
-        self._inbox.append(frame)
-        self._arrived.set()
+        await self._wait_room()
 
     # The observer
 
@@ -831,9 +823,25 @@ async def open_http(
     Raises:
         RemoteAddressError: the user's certificates or the proxy cannot be used.
     """
+    async with opened(HttpTransport, agent, limits, observer, notify) as transport:
+        yield transport
+
+
+Opened = TypeVar("Opened", bound=HttpFrames)
+
+
+@asynccontextmanager
+async def opened(
+    kind: type[Opened],
+    agent: RemoteAgent,
+    limits: RemoteLimits,
+    observer: WireObserver | None,
+    notify: Notify,
+) -> AsyncGenerator[Opened]:
+    """Open a transport of a kind; end it with the block."""
     client = open_client(agent, limits)
     async with BackgroundTasks() as tasks:
-        transport = HttpTransport(agent, client, tasks, limits, observer, notify)
+        transport = kind(agent, client, tasks, limits, observer, notify)
         try:
             yield transport
         finally:

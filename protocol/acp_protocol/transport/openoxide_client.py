@@ -7,7 +7,6 @@ each. A stream that ends before its response is an error of its request: nothing
 from __future__ import annotations
 
 import logging
-from collections import deque
 from collections.abc import AsyncGenerator
 from contextlib import aclosing, asynccontextmanager, suppress
 from http import HTTPStatus
@@ -17,13 +16,17 @@ import anyio
 import httpx
 from anyio.abc import TaskGroup
 
-from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.dialects.openoxide_http import Exchange, exchange_of
-from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
-from acp_protocol.framing import WireFrame
+from acp_protocol.errors import FrameTooLongError
 from acp_protocol.jsonrpc import Request, read_message
 from acp_protocol.transport.http import CONNECTION_HEADER, EVENT_STREAM, JSON_TYPE
-from acp_protocol.transport.http_client import ERROR_BODY, events_in, mapped_error, open_client
+from acp_protocol.transport.http_client import (
+    ERROR_BODY,
+    HttpFrames,
+    events_in,
+    mapped_error,
+    opened,
+)
 from acp_protocol.transport.http_exchanges import REDIRECTS, Refusal, refusal_of, response_in
 from acp_protocol.transport.remote import (
     LIMITS,
@@ -39,11 +42,9 @@ from acp_protocol.transport.remote import (
 logger = logging.getLogger(__name__)
 
 _HEADERS: Final = {"content-type": JSON_TYPE, "accept": f"{JSON_TYPE}, {EVENT_STREAM}"}
-INBOX: Final = 8
-"""Frames that wait to be received before streams are read no further."""
 
 
-class OpenoxideTransport:
+class OpenoxideTransport(HttpFrames):
     """Frames over the HTTP of OpenOxide; made by `open_openoxide`."""
 
     def __init__(
@@ -55,30 +56,11 @@ class OpenoxideTransport:
         observer: WireObserver | None,
         notify: Notify,
     ) -> None:
-        self._agent = agent
-        self._client = client
-        self._tasks = tasks
-        self._limits = limits
-        self._observer = observer
-        self._notify = notify
+        super().__init__(agent, client, tasks, limits, observer, notify)
         self._id: str | None = None
         self._opened: anyio.Event | None = None
         """Set when `initialize` has a response; None before it is sent."""
         self._posts = anyio.Semaphore(limits.open_posts)
-        self._inbox: deque[bytes] = deque()
-        self._changed = anyio.Event()
-        self._end: ConnectionClosedError | FrameTooLongError | None = None
-        self._is_closing = False
-        self._received = WireFrame(b"", b"", b"\n")
-
-    @property
-    def received(self) -> WireFrame:
-        """The frame that was received last, as a line."""
-        return self._received
-
-    def framed(self, line: bytes) -> WireFrame:
-        """Return a frame as a line, which it would be in a stream."""
-        return WireFrame(b"", line, b"\n")
 
     async def send(self, line: bytes) -> None:
         """Post a frame; wait only if too many are on their way."""
@@ -90,52 +72,18 @@ class OpenoxideTransport:
             self._observer.wire("client", self.framed(line))
         self._tasks.start_soon(self._run, line)
 
-    async def receive(self) -> bytes:
-        while not self._inbox:
-            if self._end is not None or self._is_closing:
-                raise self.closed_error()
-            await self._changed.wait()
-        frame = self._inbox.popleft()
-        self._notify_change()
-        self._received = self.framed(frame)
-        return frame
-
-    async def close_sending(self) -> None:
-        """Close the connection: a server has no other way to learn that nothing more is sent."""
-        await self.aclose()
-
     async def aclose(self) -> None:
         """End the connection on the server too."""
         if self._is_closing:
             return
         self._is_closing = True
-        self._notify_change()
+        self._changed.notify()
         with anyio.move_on_after(self._limits.close_s, shield=True):
             if self._id is not None:
                 with suppress(httpx.HTTPError):
                     headers = {CONNECTION_HEADER: self._id}
                     await self._client.delete(self._agent.url, headers=headers)
             await self._client.aclose()
-
-    def closed_error(self) -> ConnectionClosedError | FrameTooLongError:
-        """Return why the connection has ended."""
-        match self._end:
-            case RemoteClosedError() as end:
-                return end.again()
-            case FrameTooLongError(limit=limit):
-                return FrameTooLongError(limit)
-            case _:
-                return ConnectionClosedError()
-
-    def _notify_change(self) -> None:
-        self._changed.set()
-        self._changed = anyio.Event()
-
-    def _finish(self, reason: ConnectionClosedError | FrameTooLongError) -> None:
-        """End the connection; what came before is still received."""
-        if self._end is None and not self._is_closing:
-            self._end = reason
-            self._notify_change()
 
     async def _run(self, frame: bytes) -> None:
         message = read_message(frame)
@@ -186,7 +134,7 @@ class OpenoxideTransport:
         if exchange is not None and response_in(body) is not None:
             if is_opening and response.is_success:
                 self._id = response.headers.get(CONNECTION_HEADER)
-            await self._put(in_one_line(body))
+            await self._hand_on(in_one_line(body))
         elif not response.is_success or exchange is not None:
             refusal = refusal_of(response.status_code, body, media_type)
             if response.status_code in REDIRECTS:
@@ -200,7 +148,7 @@ class OpenoxideTransport:
                 if len(frame) > self._limits.frame:
                     raise FrameTooLongError(self._limits.frame)
                 if frame:
-                    await self._put(frame)
+                    await self._hand_on(frame)
                 if exchange is not None and exchange.is_answered_by(frame):
                     return
         reason = "the stream ended before the answer; the agent may have done what was asked"
@@ -213,19 +161,17 @@ class OpenoxideTransport:
         elif exchange is None:
             self._notify(f"a message did not reach the agent: {refusal.reason}")
         elif self._end is None and not self._is_closing:
-            self._append(exchange.failure(refusal.reason))
+            self._note(exchange.failure(refusal.reason))
 
-    async def _put(self, frame: bytes) -> None:
+    async def _hand_on(self, frame: bytes) -> None:
         """Let a frame be received; wait while too many are not received yet."""
-        self._append(frame)
-        while len(self._inbox) >= INBOX and self._end is None and not self._is_closing:
-            await self._changed.wait()
+        self._note(frame)
+        await self._wait_room()
 
-    def _append(self, frame: bytes) -> None:
+    def _note(self, frame: bytes) -> None:
         if self._observer is not None:
             self._observer.wire("agent", self.framed(frame))
-        self._inbox.append(frame)
-        self._notify_change()
+        self._put(frame)
 
 
 @asynccontextmanager
@@ -243,10 +189,5 @@ async def open_openoxide(
     Raises:
         RemoteAddressError: the user's certificates or the proxy cannot be used.
     """
-    client = open_client(agent, limits)
-    async with BackgroundTasks() as tasks:
-        transport = OpenoxideTransport(agent, client, tasks, limits, observer, notify)
-        try:
-            yield transport
-        finally:
-            await transport.aclose()
+    async with opened(OpenoxideTransport, agent, limits, observer, notify) as transport:
+        yield transport

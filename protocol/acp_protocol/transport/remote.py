@@ -12,6 +12,7 @@ import re
 import socket
 import ssl
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
@@ -161,6 +162,52 @@ class RemoteClosedError(ConnectionClosedError):
     def again(self) -> RemoteClosedError:
         """Return the same error, to be raised once more."""
         return RemoteClosedError(self.summary, hint=self.hint, can_return=self.can_return)
+
+
+class RemoteFrames(ABC):
+    """What all transports to a remote agent have: what they may take, and how they end."""
+
+    def __init__(
+        self,
+        agent: RemoteAgent,
+        limits: RemoteLimits,
+        observer: WireObserver | None,
+        notify: Notify,
+    ) -> None:
+        self._agent = agent
+        self._limits = limits
+        self._observer = observer
+        self._notify = notify
+        self._end: ConnectionClosedError | FrameTooLongError | None = None
+        self._is_closing = False
+        self._received = WireFrame(b"", b"", b"\n")
+
+    @property
+    def received(self) -> WireFrame:
+        """The frame that was received last, as a line."""
+        return self._received
+
+    def framed(self, line: bytes) -> WireFrame:
+        """Return a frame as a line, which it would be in a stream."""
+        return WireFrame(b"", line, b"\n")
+
+    async def close_sending(self) -> None:
+        """Close the connection: a server has no other way to learn that nothing more is sent."""
+        await self.aclose()
+
+    @abstractmethod
+    async def aclose(self) -> None:
+        """Close both directions; closing twice is no error."""
+
+    def closed_error(self) -> ConnectionClosedError | FrameTooLongError:
+        """Return why the connection has ended."""
+        match self._end:
+            case RemoteClosedError() as end:
+                return end.again()
+            case FrameTooLongError(limit=limit):
+                return FrameTooLongError(limit)
+            case _:
+                return ConnectionClosedError()
 
 
 def as_closed(reason: ConnectionClosedError | FrameTooLongError) -> ConnectionClosedError:

@@ -27,7 +27,6 @@ from websockets.exceptions import (
 from websockets.http11 import Response
 
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
-from acp_protocol.framing import WireFrame
 from acp_protocol.transport.http_exchanges import REDIRECTS, Refusal, redirected, refusal_of
 from acp_protocol.transport.remote import (
     LIMITS,
@@ -36,6 +35,7 @@ from acp_protocol.transport.remote import (
     RemoteAddressError,
     RemoteAgent,
     RemoteClosedError,
+    RemoteFrames,
     RemoteLimits,
     WireObserver,
     as_closed,
@@ -81,7 +81,7 @@ _NO_WEBSOCKET: Final = frozenset(
 _MAY_RETURN: Final = frozenset({1000, 1001, 1005, 1006, 1011, 1012, 1013})
 
 
-class WebSocketTransport:
+class WebSocketTransport(RemoteFrames):
     """Frames over a WebSocket; made by `open_websocket`."""
 
     def __init__(
@@ -92,24 +92,9 @@ class WebSocketTransport:
         observer: WireObserver | None,
         notify: Notify,
     ) -> None:
-        self._agent = agent
+        super().__init__(agent, limits, observer, notify)
         self._socket = socket
-        self._limits = limits
-        self._observer = observer
-        self._notify = notify
-        self._received = WireFrame(b"", b"", b"\n")
-        self._is_closing = False
-        self._end: ConnectionClosedError | FrameTooLongError | None = None
         self._has_reported_end = False
-
-    @property
-    def received(self) -> WireFrame:
-        """The frame that was received last, as a line."""
-        return self._received
-
-    def framed(self, line: bytes) -> WireFrame:
-        """Return a frame as a line, which it would be in a stream."""
-        return WireFrame(b"", line, b"\n")
 
     async def send(self, line: bytes) -> None:
         """Send a frame; line breaks in it separate messages, as they would in a stream."""
@@ -153,10 +138,6 @@ class WebSocketTransport:
         logger.warning("a binary message of %d bytes was ignored", len(frame))
         return None
 
-    async def close_sending(self) -> None:
-        """Close the connection: a server has no other way to learn that nothing more is sent."""
-        await self.aclose()
-
     async def aclose(self) -> None:
         if self._is_closing:
             return
@@ -164,16 +145,6 @@ class WebSocketTransport:
         with anyio.move_on_after(self._limits.close_s, shield=True):
             await self._socket.close()
         self._report_end(1000, "client")
-
-    def closed_error(self) -> ConnectionClosedError | FrameTooLongError:
-        """Return why the connection has ended."""
-        match self._end:
-            case RemoteClosedError() as end:
-                return end.again()
-            case FrameTooLongError(limit=limit):
-                return FrameTooLongError(limit)
-            case _:
-                return ConnectionClosedError()
 
     def _ended(self, closed: ConnectionClosed) -> ConnectionClosedError | FrameTooLongError:
         """Note why the connection has ended, and return it."""
