@@ -40,7 +40,7 @@ from acp_protocol.version import SCHEMA_ID, VERSION
 logger = logging.getLogger(__name__)
 
 PREFIX: Final = "/admin/acp"
-LIMITS: Final = SocketLimits(sockets=16, head_s=2.0, keep_alive_s=2.0, head_bytes=16 * 1024)
+LIMITS: Final = SocketLimits(sockets=16, head_s=2.0, keep_alive_s=2.0)
 Endpoint: TypeAlias = Callable[[], Awaitable[Json]]
 """Returns the body of a response."""
 

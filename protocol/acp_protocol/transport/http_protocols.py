@@ -17,7 +17,6 @@ from typing import Any, Final, cast
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.auto_zttp_impl import AutoZttpProtocol
-from uvicorn.protocols.http.h11_impl import H11Protocol
 from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -37,7 +36,6 @@ class SocketLimits:
     """Seconds that a client may take to send the head of a request."""
     keep_alive_s: float = 15.0
     """Seconds that a connection may wait for another request."""
-    head_bytes: int = 64 * 1024
     ping_s: float = 20.0
     """Seconds between pings of a WebSocket; 0 for none."""
     pong_s: float = 60.0
@@ -67,7 +65,7 @@ class LimitedConfig(uvicorn.Config):
         self.limits = limits
         super().__init__(
             app,
-            http=LimitedH11 if tls is None else LimitedTls,
+            http=LimitedHttp1 if tls is None else LimitedTls,
             ws="none" if max_message is None else LimitedWebSocket,
             ws_max_size=max_message or 0,
             ws_per_message_deflate=False,
@@ -83,7 +81,6 @@ class LimitedConfig(uvicorn.Config):
             proxy_headers=False,
             timeout_keep_alive=math.ceil(limits.keep_alive_s),
             timeout_graceful_shutdown=1,
-            h11_max_incomplete_event_size=limits.head_bytes,
             ssl_context_factory=None if tls is None else tls_context,
         )
 
@@ -205,15 +202,16 @@ class _Limited(asyncio.Protocol):
             self._head_timer = None
 
 
-class LimitedH11(_Limited, H11Protocol):
-    """HTTP/1.1 without TLS."""
+class LimitedHttp1(_Limited, ZttpProtocol):
+    """HTTP/1.1; its heads have 100 lines, 16 KiB in one and 64 KiB in all, at most."""
 
-    def handle_websocket_upgrade(self, event: Any) -> None:
-        self._is_upgraded = True
-        super().handle_websocket_upgrade(event)
+    def handle_events(self, event: Any) -> None:
+        try:
+            super().handle_events(event)
+        except UnicodeDecodeError:
+            # The path has letters that are not escaped, which the server does not expect.
+            self.handle_remote_protocol_error()
 
-
-class _LimitedZttp(_Limited, ZttpProtocol):
     def handle_websocket_upgrade(self, event: Any) -> None:
         self._is_upgraded = True
         super().handle_websocket_upgrade(event)
@@ -238,7 +236,12 @@ class _LimitedH2(_Limited, ZttpH2Protocol):
         self._wake()
 
     def handle_request(self, event: Any) -> None:
-        super().handle_request(event)
+        try:
+            super().handle_request(event)
+        except UnicodeDecodeError:
+            # As over HTTP/1.1.
+            self.transport.abort()
+            return
         cycle = self.cycles.get(event.stream_id)
         if cycle is not None:
             # The application gets `cycle.send` when its task runs, which is later.
@@ -258,7 +261,7 @@ class LimitedTls(AutoZttpProtocol):
     """HTTP/1.1 and HTTP/2 over TLS, by ALPN."""
 
     def _switch(self, http2: bool, initial_data: bytes = b"") -> None:
-        chosen = _LimitedH2 if http2 else _LimitedZttp
+        chosen = _LimitedH2 if http2 else LimitedHttp1
         protocol = chosen(self.config, self.server_state, self.app_state, self.loop)
         self.transport.set_protocol(protocol)
         protocol.connection_made(self.transport)

@@ -18,6 +18,7 @@ import anyio.lowlevel
 import httpx
 import pytest
 import trustme
+from h2.config import H2Configuration
 from h2.connection import H2Connection
 from websockets.asyncio.client import connect
 
@@ -307,7 +308,7 @@ async def raw_connection(base: str) -> AsyncGenerator[anyio.abc.SocketStream]:
         yield stream
 
 
-async def rest(stream: anyio.abc.SocketStream) -> bytes:
+async def rest(stream: anyio.abc.ByteReceiveStream) -> bytes:
     """Return what comes until the server closes the connection."""
     found = b""
     try:
@@ -382,6 +383,35 @@ def test_the_system_closes_connections_whose_other_end_has_gone() -> None:
             assert 0 < timeout <= 120_000
 
 
+@pytest.mark.parametrize("kind", ["plain", "http/1.1", "h2"])
+async def test_letters_that_are_not_escaped_in_a_path_are_refused(
+    kind: str, tls: tuple[TlsFiles, ssl.SSLContext], caplog: pytest.LogCaptureFixture
+) -> None:
+    files, context = tls
+    context.set_alpn_protocols([kind])
+    async with serving(tls=None if kind == "plain" else files) as server:
+        host = server.base.partition("//")[2]
+        async with await anyio.connect_tcp(
+            "127.0.0.1",
+            int(host.rpartition(":")[2]),
+            tls=kind != "plain",
+            ssl_context=None if kind == "plain" else context,
+            tls_standard_compatible=False,
+        ) as stream:
+            head = b"GET /\xff HTTP/1.1\r\nHost: %b\r\n\r\n" % host.encode()
+            if kind == "h2":
+                peer = H2Connection(H2Configuration(header_encoding=None))
+                peer.initiate_connection()
+                pairs = {":method": "GET", ":scheme": "https", ":authority": host, ":path": "/\xff"}
+                named = [(name.encode(), value.encode("latin-1")) for name, value in pairs.items()]
+                peer.send_headers(1, named, end_stream=True)
+                head = peer.data_to_send()
+            await stream.send(head)
+            said = await rest(stream)
+    assert said.startswith(b"HTTP/1.1 400 ") or kind == "h2"
+    assert not caplog.records
+
+
 SMUGGLED = f"GET /metrics HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
 
 
@@ -403,6 +433,7 @@ async def test_a_smuggled_request_is_not_answered(
 ) -> None:
     """A request whose end two servers would see at different places: one response at most."""
     files, context = tls
+    context.set_alpn_protocols(["http/1.1"])
     async with serving(tls=files if is_encrypted else None) as server, AsyncExitStack() as stack:
         host = server.base.partition("//")[2]
         smuggled = SMUGGLED.replace("HOST", host)
