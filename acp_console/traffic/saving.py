@@ -104,9 +104,10 @@ def _lines(source: Path, format_: SaveFormat, context: Collection[int]) -> Itera
     edits = read_edits(source)
     match format_:
         case "Markdown":
-            yield from document_lines(_talks(header, found, edits))
+            yield from document_lines(_talks(header, found, edits), left_out=context)
         case "HTML":
-            yield from html_page(document_lines(_talks(header, found, edits)))
+            talks = _talks(header, found, edits)
+            yield from html_page(document_lines(talks, left_out=context))
         case "JSON lines":
             for row in _shown_rows(header, found, edits, context):
                 yield ascii_json({"v": OUTPUT_VERSION, **frame_json(row)})

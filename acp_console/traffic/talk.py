@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from acp_console.wording.events import edits_text
+from acp_console.wording.events import edits_notice
 from acp_inspector.session.conversation import SessionInfo, SessionSnapshot
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.items import Item, Notice
+from acp_inspector.session.items import Item
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def talk_at(
         frames.append(frame)
         if edits := chosen.edits_of(item):
             frames.append(edits[-1].of)
-            items.append(Notice(f"edits {item.key}", edits_text(edits), frames[-1]))
+            items.append(edits_notice(item, edits))
     return Talk(n, chosen.session_id, chosen.info, items, frames, left_out, len(known))
 
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from string import Formatter
 from typing import Final
 
 from acp_console.wording.values import plural
 from acp_inspector.journal import JournalEvent
 from acp_inspector.session.edits import Edit, edit_of, edit_text
+from acp_inspector.session.items import Item, Notice
 from acp_inspector.views.frame_row import SUMMARY_WIDTH
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list
@@ -42,11 +43,11 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
     "note": ("note", BY, " on frame {of}", ": {text}"),
     "decision": ("the user chose {choice}", " for {title}"),
     "held": (
-        "⏸ frame {of} is held", " at the breakpoint {filter}", ", message {entry} of its array",
+        "⏸ frame {of} is held", ", breakpoint {filter}", ", message {entry} of its array",
     ),
     "released": ("▶ frame {of} was released", BY, ", after frame {after}"),
-    "edited": (EDITED + " frame {of} was edited", BY, ": {change}"),
-    "corrupted": (EDITED + " frame {of} was corrupted", BY, ": {change}"),
+    "edited": (EDITED, " {change} in", " frame {of}", ", edited", BY),
+    "corrupted": (EDITED, " {change} in", " frame {of}", ", corrupted", BY),
     "discarded": ("✕ frame {of} was dropped", BY, ", it answers frame {answers}"),
     "answered": ("✕ frame {of} was dropped and answered", BY),
     "injected": (
@@ -99,15 +100,26 @@ def event_text(event: JournalEvent) -> str:
     return single_line(sentence, SUMMARY_WIDTH)
 
 
-def edits_text(edits: Sequence[Edit]) -> str:
-    """Return edits on one line: of a single one its sentence, of several their frames."""
+def edits_text(edits: Sequence[Edit], left_out: Collection[int] = ()) -> str:
+    """Return edits on one line: of a single one its sentence, of several their frames; "" of none.
+
+    Of an edit that one of the entries `left_out` reports, it does not say what it changed.
+    """
+    if not edits:
+        return ""
     if len(edits) == 1:
         [edit] = edits
-        members = {"of": edit.of, "by": _cause(edit.by), "change": edit_text(edit)}
+        change = None if edit.seq in left_out else edit_text(edit)
+        members = {"of": edit.of, "by": _cause(edit.by), "change": change}
         return single_line(_sentence("edited", members), SUMMARY_WIDTH)
     shown = ", ".join(str(each.of) for each in edits[:MAX_FRAMES])
     more = f" and {len(edits) - MAX_FRAMES} more" if len(edits) > MAX_FRAMES else ""
     return single_line(f"{EDITED} frames {shown}{more} were edited", SUMMARY_WIDTH)
+
+
+def edits_notice(item: Item, edits: Sequence[Edit]) -> Notice:
+    """Return what stands behind an item that edits have changed."""
+    return Notice(f"edits {item.key}", edits_text(edits), edits[-1].of)
 
 
 def _sentence(name: str, members: Mapping[str, Json]) -> str:

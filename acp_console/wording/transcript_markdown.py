@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import unified_diff
 from typing import Final, assert_never
 
 from acp_console.wording.calls import call_result
+from acp_console.wording.events import edits_text
 from acp_console.wording.transcript import notice_text, turn_end_text
 from acp_console.wording.values import format_size
 from acp_inspector.session.conversation import Conversation
@@ -42,6 +43,7 @@ def document_lines(
     title: str = "",
     facts: Iterable[str] = (),
     agent: str = "Agent",
+    left_out: Collection[int] = (),
 ) -> Iterator[str]:
     """Yield conversations as one document.
 
@@ -50,6 +52,7 @@ def document_lines(
         title: the heading above all of them; empty: each has its own.
         facts: lines about them.
         agent: the heading above what the agent says.
+        left_out: entries whose texts must not be in it, such as events that report edits.
     """
     if title:
         yield from (f"# {markdown_text(title)}", "")
@@ -58,15 +61,24 @@ def document_lines(
     for talk in talks:
         if not title:
             yield from (f"# {markdown_text(talk.info.title or talk.session_id)}", "")
-        yield from markdown_lines(talk.items, agent)
+
+        def note_on(item: Item, talk: Conversation = talk) -> str:
+            return edits_text(talk.current_edits_of(item), left_out)
+
+        yield from markdown_lines(talk.items, agent, note_on)
 
 
-def markdown_lines(items: Iterable[Item], agent: str) -> Iterator[str]:
+def markdown_lines(
+    items: Iterable[Item],
+    agent: str,
+    note_on: Callable[[Item], str] = lambda item: "",
+) -> Iterator[str]:
     """Yield a conversation; the texts of user and agent are Markdown already and stay so.
 
     Args:
         items: the conversation.
         agent: the heading above what the agent says.
+        note_on: returns what the line below an item says; empty if there is none.
     """
     speaker = ""
     for item in items:
@@ -76,6 +88,8 @@ def markdown_lines(items: Iterable[Item], agent: str) -> Iterator[str]:
             yield from (f"## {heading}", "")
         if lines := list(_item(item)):
             yield from (*lines, "")
+        if note := note_on(item):
+            yield from (f"*{markdown_text(note)}*", "")
 
 
 def _item(item: Item) -> Iterator[str]:

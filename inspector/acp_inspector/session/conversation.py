@@ -409,6 +409,10 @@ class Conversation:
         if not known or known[-1] is not edit:
             known.append(edit)
 
+    def current_edits_of(self, item: Item) -> list[Edit]:
+        """Return the edits of frames that have changed an item, since its session was loaded."""
+        return self.edits_of(item, self._epoch.begun, self.cursor.n)
+
     def edits_of(self, item: Item, first: int, last: int) -> list[Edit]:
         """Return the edits of frames from `first` to `last` that have changed an item."""
         return [each for each in self._edits.get(item.key, ()) if first <= each.of <= last]

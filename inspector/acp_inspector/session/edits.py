@@ -24,7 +24,7 @@ MAX_CHANGES: Final = 3
 VALUE_WIDTH: Final = 60
 """Characters of each value that is described."""
 _CONTEXT: Final = 12
-"""Characters before a change within a word that are shown, at most."""
+"""Characters of the same word that are shown before a change, and after it, at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,24 +113,34 @@ def edit_text(edit: Edit) -> str:
 
 
 def _change_text(name: str, was: Json, now: Json) -> str:
-    cut = 0
+    begin = tail = 0
     if isinstance(was, str) and isinstance(now, str):
-        same = next(
-            (at for at, (one, other) in enumerate(zip(was, now, strict=False)) if one != other),
-            min(len(was), len(now)),
-        )
-        cut = max(same - _CONTEXT, was.rfind(" ", 0, same) + 1)
-        cut = cut if cut > 1 else 0
-    values = [_value_text(was, cut), _value_text(now, cut)]
+        begin = _same_begin(was, now)
+        tail = _same_begin(was[begin:][::-1], now[begin:][::-1])
+    values = [_value_text(was, begin, tail), _value_text(now, begin, tail)]
     return f"{single_line(name, VALUE_WIDTH)} {values[0]} → {values[1]}".lstrip()
 
 
-def _value_text(value: Json, cut: int) -> str:
+def _same_begin(was: str, now: str) -> int:
+    """Return the characters that both texts begin with, but for the word that has changed."""
+    same = next(
+        (at for at, (one, other) in enumerate(zip(was, now, strict=False)) if one != other),
+        min(len(was), len(now)),
+    )
+    least = max(same - _CONTEXT, 0)
+    while same > least and was[same - 1].isalnum():
+        same -= 1
+    # An ellipsis stands for more than one character.
+    return same if same > 1 else 0
+
+
+def _value_text(value: Json, begin: int, tail: int) -> str:
     if value is _ABSENT:
         return "nothing"
     if isinstance(value, str):
-        text = single_line(value[cut : cut + VALUE_WIDTH + 1], VALUE_WIDTH)
-        return f'"{"…" if cut else ""}{text}"'
+        shown = value[begin : len(value) - tail]
+        text = single_line(shown[: VALUE_WIDTH + 1], VALUE_WIDTH)
+        return f'"{"…" if begin else ""}{text}{"…" if tail else ""}"'
     return single_line(json.dumps(value, ensure_ascii=False), VALUE_WIDTH)
 
 

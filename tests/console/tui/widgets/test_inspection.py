@@ -161,7 +161,7 @@ async def test_an_edited_frame_shows_what_was_sent_and_what_it_was(size: tuple[i
     app = InspectionApp(edited())
     async with app.run_test(size=size) as pilot:
         await until(pilot, lambda: "✎ session/prompt" in say(app))
-        assert "✎ frame 1 was edited by a person: text" in say(app)
+        assert "in frame 1, edited by a person" in say(app)
         detail = app.inspection.traffic.detail
         await pilot.press("o")
         assert detail.tabs.active == "tree"
@@ -233,5 +233,5 @@ async def test_the_moment_of_an_edited_frame_shows_what_was_sent(size: tuple[int
         assert app.talk.talk is not None
         assert app.talk.talk.n == 1
         # What it was is one step away.
-        assert "✎ frame 1 was edited by a person: text" in say(app)
+        assert '✎ text "…bread" → "…cheese"' in say(app)
         assert app.talk.talk.frames == [1, 1]

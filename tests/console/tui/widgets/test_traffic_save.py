@@ -196,7 +196,8 @@ def test_an_edited_frame_is_saved_as_it_was_sent_except_in_a_recording(
     shown: dict[SaveFormat, str] = {
         "text": call("show", "--filter", "n > 0 or event", str(recorded)).out,
         "JSON lines": call("show", "--json", "--filter", "n > 0 or event", str(recorded)).out,
-        "Markdown": "# s1\n\n## You\n\ncheese\n\n",
+        "Markdown": "# s1\n\n## You\n\ncheese\n\n"
+        '*✎ text "bread" → "cheese" in frame 1, edited by a person*\n\n',
     }
     for format_, text in shown.items():
         path = tmp_path / "saved"
@@ -224,6 +225,7 @@ def test_an_edited_frame_is_saved_as_it_was_sent_without_the_event_that_says_so(
     )
     text = path.read_text()
     assert "cheese" in text
+    assert "✎" in text or format_ == "JSON lines"
     assert "bread" not in text
 
 
