@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import assert_never, cast
+from typing import Final, assert_never, cast
 
 from acp_inspector.messages import DecodedFrame, FrameKind
 from acp_protocol.framing import Side
@@ -146,10 +146,46 @@ def update_summary(update: Json) -> str:
             steps = get_list(get(update, "plan") or update, "entries")
             done = sum(get_string(step, "status") == "completed" for step in steps)
             return f"{done} of {len(steps)} steps done"
-        case "session_info_update":
-            return get_string(update, "title")
         case _:
-            return " ".join(_texts(update)[:SHOWN_TEXTS])
+            told = _SESSION_UPDATES.get(name)
+            return " ".join(_texts(update)[:SHOWN_TEXTS]) if told is None else told(update)
+
+
+def _session_info(update: Json) -> str:
+    parts = [f'title "{title}"'] if (title := get_string(update, "title")) else []
+    if not parts and "title" in as_object(update):
+        parts.append("no title")
+    if updated := get_string(update, "updatedAt"):
+        parts.append(f"updated {updated}")
+    return ", ".join(parts)
+
+
+def _usage(update: Json) -> str:
+    used, size, cost = (get(update, key) for key in ("used", "size", "cost"))
+    parts = [f"{used} of {size} tokens"] if used is not None else []
+    if (amount := get(cost, "amount")) is not None:
+        parts.append(f"{amount} {get_string(cost, 'currency')}".rstrip())
+    return ", ".join(parts)
+
+
+def _commands(update: Json) -> str:
+    commands = get_list(update, "availableCommands")
+    names = [f"/{get_string(each, 'name')}" for each in commands[:SHOWN_PARTS]]
+    count = f"{len(commands)} command" + "s" * (len(commands) != 1)
+    return f"{count}: {' '.join(names)}" + " …" * (len(commands) > SHOWN_PARTS) if names else count
+
+
+def _options(update: Json) -> str:
+    options = get_list(update, "configOptions")[:SHOWN_PARTS]
+    return ", ".join(f"{get_string(each, 'id')} {get(each, 'currentValue')}" for each in options)
+
+
+_SESSION_UPDATES: Final[Mapping[str, Callable[[Json], str]]] = {
+    "session_info_update": _session_info,
+    "usage_update": _usage,
+    "available_commands_update": _commands,
+    "config_option_update": _options,
+}
 
 
 def _texts(update: Json) -> list[str]:

@@ -89,7 +89,7 @@ def test_on_a_terminal_the_summary_has_the_room_that_it_needs(call: Call) -> Non
     narrow = re.sub(r"\x1b\[[\d;]*m", "", on_terminal(*words, size=(80, 40)).out)
     lines = narrow.splitlines()
     assert lines[0].split() == ["n", "t", "from", "message", "latency", "summary"]
-    assert re.search(r"update/agent_message_ch… +\"I read `notes.md`", lines[1])
+    assert re.search(r"update/agent_message_ch… +\"I.ll read `notes.md`", lines[1])
     assert [line for line in lines if len(line) > 80] == []
     assert "update/agent_message_chunk" in call(*words).out
 
@@ -218,11 +218,11 @@ def test_an_edited_frame_is_shown_as_it_was_sent(call: Call, tmp_path: Path) -> 
     found = json.loads(call("show", "--json", str(path)).out)
     assert (found["summary"], found["size"]) == ('✎ "goodbye"', len(now))
     events = call("show", "--filter", "event", str(path)).out
-    assert '✎ frame 1 was edited by a person: text "hello" → "goodbye"' in events
+    assert '✎ text "hello" → "goodbye" in frame 1, edited by a person' in events
     assert "▶ frame 1 was released by a person" in events
     conversation = call("show", "--view", "conversation", str(path)).out
     assert "you: goodbye" in conversation
-    assert '✎ frame 1 was edited by a person: text "hello" → "goodbye"' in conversation
+    assert '✎ text "hello" → "goodbye" in frame 1, edited by a person' in conversation
     [session] = json.loads(call("show", "--view", "conversation", "--json", str(path)).out)[
         "sessions"
     ]

@@ -47,7 +47,31 @@ def row_of(*said: Said) -> FrameRow:
             "notification",
             "brand_new first me",
         ),
-        (update("session_info_update", title=None), "notification", "session_info_update"),
+        (update("session_info_update", title=None), "notification", "session_info_update no title"),
+        (
+            update("session_info_update", title="The cart", updatedAt="2026-01-01T00:00:00Z"),
+            "notification",
+            'session_info_update title "The cart", updated 2026-01-01T00:00:00Z',
+        ),
+        (
+            update("usage_update", used=10, size=100, cost={"amount": 0.5, "currency": "USD"}),
+            "notification",
+            "usage_update 10 of 100 tokens, 0.5 USD",
+        ),
+        (
+            update(
+                "available_commands_update", availableCommands=[{"name": "tour"}, {"name": "x"}]
+            ),
+            "notification",
+            "available_commands_update 2 commands: /tour /x",
+        ),
+        (
+            update(
+                "config_option_update", configOptions=[{"id": "model", "currentValue": "small"}]
+            ),
+            "notification",
+            "config_option_update model small",
+        ),
         (
             update("state_update", state="idle", stopReason="end_turn"),
             "notification",
