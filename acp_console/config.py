@@ -13,7 +13,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, Self, cast
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 from pydantic_core import ErrorDetails
 
 from acp_console.paths import config_path
@@ -159,7 +166,14 @@ class NotificationsTable(_Table):
     """`[notifications]`: how the console calls the user."""
 
     bell: bool = True
-    """Ring when a chat that is not on the screen needs you, and the like."""
+    """Ring when something needs you and you look elsewhere."""
+    title: bool = True
+    """Say in the title of the terminal's window which chat needs you or works."""
+    desktop: Literal["auto", "osc9", "osc777", "off"] = "auto"
+    """Notices of the desktop, while the terminal is not in front: if it is known to have them,
+    by one of two escape sequences, or never."""
+    long_turn_s: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 30.0
+    """Seconds from which on the end of a turn is worth a notice."""
 
 
 class _File(_Table):

@@ -94,7 +94,7 @@ class ConfigFile:
             kept.pop()
         self._write(kept, self._with_agents(agents), self._refusal(name))
 
-    def set_value(self, table: str, key: str, value: bool) -> None:
+    def set_value(self, table: str, key: str, value: bool | str) -> None:
         """Set a key of a table; comments beside and around it stay.
 
         Raises:
@@ -109,7 +109,8 @@ class ConfigFile:
         if header is None:
             lines += [*(["\n"] if lines else []), f"[{_key(table)}]\n", f"{line}\n"]
         else:
-            written = re.compile(rf"\s*{re.escape(_key(key))}\s*=\s*(true|false)")
+            values = r'(true|false|"[^"\\]*")'
+            written = re.compile(rf"\s*{re.escape(_key(key))}\s*=\s*{values}")
             for at, each in enumerate(lines[header + 1 :], header + 1):
                 if each.lstrip().startswith("["):
                     lines.insert(header + 1, f"{line}\n")

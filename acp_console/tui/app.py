@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -20,6 +21,7 @@ from textual.theme import Theme
 from textual.widgets import Static
 
 from acp_console.agents.spec import AGENTS, AgentSpec
+from acp_console.chat.attention import Attention
 from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
 from acp_console.chat.open_chats import OpenChats
@@ -37,6 +39,7 @@ from acp_console.tui.ending import ConsoleEndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.news import News
+from acp_console.tui.outside import NoticeForm, notice_form, notice_sequence
 from acp_console.tui.palette import CommandProvider, commands_of
 from acp_console.tui.textual_fixes import steady_cursors, surviving_terminal
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
@@ -122,8 +125,13 @@ class ConsoleApp(ThemedApp[int]):
         self._preferences = preferences
         self._kept_theme = self.theme
         self._terminal_title = ""
-        self._rings = True
-        """Whether the bell may ring."""
+        self._rings = self._has_titles = True
+        """Whether the bell may ring, and the title of the window may change."""
+        self._notice_form: NoticeForm | None = notice_form("auto", os.environ)
+        """How the terminal takes notices of the desktop; None: not at all."""
+        self._attention = Attention()
+        self._done = ""
+        """What was over while the terminal was not in front, until it is."""
         self._remembers = remembers
         self._end_timer = end_timer
         if end_timer is not None:
@@ -159,7 +167,7 @@ class ConsoleApp(ThemedApp[int]):
         if self._watch:
             self._watch_sources(self._watch)
             return
-        self.open_chats.changed.add(self._show_terminal_title)
+        self.open_chats.changed.add(self._call_user)
         self.push_screen(
             HomeScreen(self._agents, self._cwd, self.open_chats, self._store, self._proxies)
         )
@@ -182,7 +190,10 @@ class ConsoleApp(ThemedApp[int]):
         self._configure()
 
     def _take_config(self, config: Config) -> None:
-        self._rings = config.notifications.bell
+        wanted = config.notifications
+        self._rings, self._has_titles = wanted.bell, wanted.title
+        self._attention.long_turn_s = wanted.long_turn_s
+        self._notice_form = notice_form(wanted.desktop, os.environ)
         known = [command.id for command in COMMANDS]
         for unknown in config.keys.keys() - set(known):
             near = nearest(unknown, known)
@@ -218,6 +229,30 @@ class ConsoleApp(ThemedApp[int]):
             text = f"The theme could not be saved: {escape_controls(str(problem))}"
             self.notify(text, severity="warning", markup=False)
 
+    def _call_user(self) -> None:
+        """Call the user for what they do not see: by a toast, the bell and a notice."""
+        for call in self._attention.look(self.open_chats.chats):
+            screen = self._chat_screens.get(call.chat)
+            is_shown = screen is not None and screen.is_current
+            if not is_shown:
+                severity = "warning" if call.needs_user else "information"
+                self.notify(call.text, severity=severity, markup=False)
+            if not self.app_focus or (call.needs_user and not is_shown):
+                self.bell()
+            if not self.app_focus:
+                self._done = "" if call.needs_user else call.text
+                self._send_notice(call.text)
+        self._show_terminal_title()
+
+    def _send_notice(self, text: str) -> None:
+        if self._notice_form is not None and self._driver is not None:
+            self._driver.write(notice_sequence(self._notice_form, text))
+
+    def on_app_focus(self) -> None:
+        """Take back what the title says to somebody who looks elsewhere."""
+        self._done = ""
+        self._show_terminal_title()
+
     def _show_terminal_title(self) -> None:
         """Say in the title of the terminal's window which chat needs the user, or what runs."""
         chats = self.open_chats.chats
@@ -228,7 +263,9 @@ class ConsoleApp(ThemedApp[int]):
             text = f"? {chat_title(needy)} needs you"
         elif busy is not None:
             text = f"◐ {chat_title(busy)}"
-        if text != self._terminal_title and self._driver is not None:
+        elif self._done:
+            text = f"✓ {self._done}"
+        if text != self._terminal_title and self._has_titles and self._driver is not None:
             self._terminal_title = text
             self._driver.write(f"\x1b]2;{single_line(text, 80)}\x07")
 

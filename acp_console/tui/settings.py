@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import ClassVar, Final, cast
+from typing import ClassVar, Final, get_args
 
 from pydantic import BaseModel
 from textual import getters, on
@@ -47,8 +47,8 @@ class SettingsScreen(Overlay[None]):
         """Show what the file at `path` says, whether it exists or not."""
         super().__init__()
         self._path = path
-        self._settings: list[tuple[str, str, bool]] = []
-        """The table, the key and the value of each row below the theme."""
+        self._settings: list[tuple[str, str, Sequence[bool | str]]] = []
+        """The table, the key and the values of each row below the theme, the current one first."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
@@ -74,9 +74,10 @@ class SettingsScreen(Overlay[None]):
         except AcpError as why:
             problem = f"✗ {why}"
         else:
-            for table, key, value, about in _settings(config):
-                self._settings.append((table, key, value))
-                lines.append(_line(f"{table}.{key}", "on" if value else "off", about))
+            for table, key, values, about in _settings(config):
+                self._settings.append((table, key, values))
+                now = values[0] if isinstance(values[0], str) else "on" if values[0] else "off"
+                lines.append(_line(f"{table}.{key}", now, about))
             rest = _rest(config)
         self.rows.set_options(Option(line) for line in lines)
         self.rows.highlighted = min(place, len(lines) - 1)
@@ -98,9 +99,9 @@ class SettingsScreen(Overlay[None]):
             place = (THEME_NAMES.index(self.app.theme) + by) % len(THEME_NAMES)
             self.app.theme = THEME_NAMES[place]
         else:
-            table, key, value = self._settings[row - 1]
+            table, key, values = self._settings[row - 1]
             try:
-                ConfigFile(self._path).set_value(table, key, not value)
+                ConfigFile(self._path).set_value(table, key, values[by % len(values)])
             except AcpError as why:
                 self.notify(escape_controls(str(why)), severity="error", markup=False)
         self._show()
@@ -116,13 +117,18 @@ class SettingsScreen(Overlay[None]):
         self._show()
 
 
-def _settings(config: Config) -> Iterator[tuple[str, str, bool, str]]:
-    """Return table, key, value and explanation of what can be on or off."""
+def _settings(config: Config) -> Iterator[tuple[str, str, Sequence[bool | str], str]]:
+    """Yield table, key, values and explanation of what has few values, the current one first."""
     for name in Config.__slots__:
         table = getattr(config, name)
-        if isinstance(table, BaseModel):
-            for key, field in type(table).model_fields.items():
-                yield name, key, cast("bool", getattr(table, key)), field.description or ""
+        if not isinstance(table, BaseModel):
+            continue
+        for key, field in type(table).model_fields.items():
+            choices = (True, False) if field.annotation is bool else get_args(field.annotation)
+            if choices and all(isinstance(each, bool | str) for each in choices):
+                at = choices.index(getattr(table, key))
+                about = " ".join((field.description or "").split())
+                yield name, key, (*choices[at:], *choices[:at]), about
 
 
 def _rest(config: Config) -> str:

@@ -144,3 +144,9 @@ def test_a_value_that_stands_elsewhere_is_left_to_the_user(tmp_path: Path, text:
     with pytest.raises(ConfigEditError, match=r"privacy\.journal is written in a way"):
         ConfigFile(path).set_value("privacy", "journal", False)
     assert path.read_text() == text
+
+
+def test_a_choice_is_set_in_place_of_another_one(tmp_path: Path) -> None:
+    path = config(tmp_path, '[notifications]\ndesktop = "osc9"  # mine\n')
+    ConfigFile(path).set_value("notifications", "desktop", "off")
+    assert path.read_text() == '[notifications]\ndesktop = "off"  # mine\n'

@@ -267,18 +267,12 @@ class ChatScreen(Screen[None]):
         return self.chat.is_behind
 
     def _announce(self) -> None:
-        """Tell the other chats of a new state; call the user to one that is not on screen."""
+        """Report a new state to the other chats, and to the app, which calls the user."""
         chat = self.chat
-        needed, state = chat.is_waiting_for_user, (chat.state, chat.is_waiting_for_user)
-        state = (*state, chat_title(chat))
-        if state == self._state_shown:
-            return
-        was_needed = len(self._state_shown) > 1 and self._state_shown[1]
-        self._state_shown = state
-        self._chats.changed()
-        if needed and not was_needed and not self.is_current:
-            self.app.bell()
-            self.app.notify(f"{chat_title(chat)} needs you", severity="warning", markup=False)
+        state = (chat.state, chat.is_waiting_for_user, chat.needs_login, chat_title(chat))
+        if state != self._state_shown:
+            self._state_shown = state
+            self._chats.changed()
 
     def settled_items(self) -> list[Item]:
         """Return all that is shown, except for calls that the user is asked about."""

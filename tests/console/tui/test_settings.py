@@ -46,9 +46,10 @@ async def test_a_setting_is_changed_in_the_file_and_comments_stay(
         await pilot.press("down", "enter")
         await until(pilot, lambda: "journal = false" in config.read_text())
         assert config.read_text() == WRITTEN.replace("= true ", "= false ")
-        await pilot.press("down", "space", "escape")
+        # Another choice: the one before the first is the last.
+        await pilot.press("down", "space", "down", "down", "left", "escape")
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
-        assert config.read_text().endswith("\n\n[notifications]\nbell = false\n")
+        assert config.read_text().endswith('\n\n[notifications]\ndesktop = "off"\nbell = false\n')
 
 
 async def test_a_setting_is_changed_by_mouse(config: Path, workplace: Path) -> None:
