@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -51,6 +52,7 @@ from acp_console.cli.agent_option import (
 from acp_console.cli.errors import UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
+from acp_console.cli.markdown_stream import MAX_WIDTH, MarkdownStream
 from acp_console.cli.message_lines import MessageLines
 from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
@@ -92,6 +94,8 @@ class TurnOptions:
     policy: Path | None = None
     """A file of rules that come before `allow` and `tools`."""
     format: Format = "text"
+    is_raw: bool = False
+    """Whether Markdown is not drawn, even on a terminal."""
     record: Path | None = None
     limit: float = math.inf
     """Seconds for the whole turn."""
@@ -242,6 +246,9 @@ def _pairs(
     "quiet: only the reply's text, unchanged if stdout is no terminal.",
 )
 @click.option(
+    "--raw", "is_raw", is_flag=True, help="Print the reply as it came; on a pipe that is so anyway."
+)
+@click.option(
     "--timeout",
     type=DURATION,
     metavar="DURATION",
@@ -285,6 +292,8 @@ def command(
     acp-console exec "read README.md"
     acp-console exec --json "plan" -- my-agent --acp
     git diff | acp-console exec - -- my-agent --acp
+
+    On a terminal, Markdown in the reply is drawn, a block as soon as it has its end.
 
     The exit code is 0 for every turn that ends, even by a refusal or a limit: see stopReason
     in --json.
@@ -337,6 +346,7 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         has_stderr=options.has_stderr,
         cwd=cwd,
         takes_batches=agent.takes_batches,
+        markdown=None if options.is_raw else _markdown(options.format),
     )
     handlers = ClientHandlers(
         PolicyDecider(allow, printer.show_decision, options.tools, policy),
@@ -449,6 +459,13 @@ class _Talk:
                 raise OperationTimeoutError("the turn", options.limit)
         if scope.cancelled_caught and answer is None:
             raise OperationTimeoutError("the turn", options.limit)
+
+
+def _markdown(format_: Format) -> MarkdownStream | None:
+    """Return what draws the reply for a person; None where it is printed as it comes."""
+    if format_ == "json" or not sys.stdout.isatty() or os.environ.get("TERM") in {None, "dumb"}:
+        return None
+    return MarkdownStream(os.get_terminal_size(sys.stdout.fileno()).columns or MAX_WIDTH)
 
 
 def _exit_code(options: TurnOptions, printer: TurnPrinter, journal: Journal) -> int:

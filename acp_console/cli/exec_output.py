@@ -20,6 +20,7 @@ from acp_console.chat.permissions import (
 from acp_console.chat.requested_calls import RequestedCalls
 from acp_console.cli.errors import fail, say, warn
 from acp_console.cli.format_option import ascii_json
+from acp_console.cli.markdown_stream import MarkdownStream
 from acp_console.wording.values import OUTPUT_VERSION, fenced, plural
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.session.events import (
@@ -67,12 +68,14 @@ class TurnPrinter:
         has_stderr: bool = False,
         cwd: Path | None = None,
         takes_batches: bool = False,
+        markdown: MarkdownStream | None = None,
     ) -> None:
         """Print in `format_`; call `on_stdout_failure` when stdout takes no more.
 
         `allowed` is what the agent may do without asking, `rules` come before it. `has_stderr`
         prints the stderr of the agent as well. Relative paths of calls are in `cwd`. Without
-        `takes_batches`, arrays are refused, so that nothing in them is printed.
+        `takes_batches`, arrays are refused, so that nothing in them is printed. `markdown` draws
+        the reply.
         """
         self._cwd = cwd
         self._takes_batches = takes_batches
@@ -84,6 +87,7 @@ class TurnPrinter:
         self._is_exact = format_ == "quiet" and not sys.stdout.isatty()
         """Whether the reply goes to a program, which gets it as it was sent."""
         self._prose = ProseStream()
+        self._markdown = markdown
         self._sessions = Sessions(exchanges=Exchanges(is_lean=True))
         if cwd is not None:
             self._sessions.decoder.begin_recording(None, str(cwd))
@@ -342,7 +346,9 @@ class TurnPrinter:
 
     def finish(self) -> None:
         """End the last line."""
-        self._write(self._prose.finish())
+        self._write(self._drawn(self._prose.finish()))
+        if self._markdown is not None:
+            self._write(self._markdown.finish())
         if self._is_in_line and not self._is_exact:
             self._write("\n")
         self._is_in_line = False
@@ -442,14 +448,20 @@ class TurnPrinter:
     def _show_block(self, block: Json) -> None:
         match block:
             case {"type": "text", "text": str(text)} | {"text": str(text)}:
-                self._write(text if self._is_exact else self._prose.feed(text))
-                self._is_in_line = not text.endswith("\n")
+                self._write(text if self._is_exact else self._drawn(self._prose.feed(text)))
+                self._is_in_line = self._markdown is None and not text.endswith("\n")
             case {"type": str(kind)}:
+                if self._markdown is not None:
+                    self.finish()
                 self._write(self._prose.finish())
                 self._write(f"[{single_line(kind, TITLE_WIDTH)}]")
                 self._is_in_line = True
             case _:
                 pass
+
+    def _drawn(self, text: str) -> str:
+        """Return what of the reply can be shown now that this came."""
+        return text if self._markdown is None else self._markdown.feed(text)
 
     def _write_json(self, value: Mapping[str, Json]) -> None:
         self._write(f"{ascii_json({'v': OUTPUT_VERSION, **value})}\n")

@@ -14,16 +14,20 @@ from typing import Any
 
 import anyio
 import pytest
+from hypothesis import given
+from hypothesis.strategies import lists, sampled_from
 
 from acp_console.agents.spec import command_agent
 from acp_console.chat.evidence import DIALECT_HINT
 from acp_console.cli import exit_codes
 from acp_console.cli.exec import TurnOptions, run_turn
 from acp_console.cli.exec_output import TurnPrinter
+from acp_console.cli.markdown_stream import MarkdownStream
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import OperationTimeoutError
 from acp_protocol.host.arguments import parse_duration
+from tests.console.cli.conftest import on_terminal
 from tests.console.conftest import Agent, Call
 from tests.warm import WARM
 
@@ -849,3 +853,37 @@ hear("never")
     done = call("exec", "hello", "--", *agent(script))
     assert (done.code, done.out) == (exit_codes.FOUND, "the reply\n")
     assert "acp-console has a bug: 1 message could not be printed or recorded" in done.err
+
+
+def test_markdown_is_drawn_as_soon_as_a_block_has_its_end() -> None:
+    stream = MarkdownStream(60)
+    drawn = [stream.feed(piece) for piece in ("# Ti", "tle\n", "\nIt is *so", "*.\n", "\n- one\n")]
+    plain = [re.sub(r"\x1b\[[\d;]*m", "", each) for each in drawn]
+    assert plain == ["", "", "Title\n", "", "\nIt is so.\n"]
+    assert re.sub(r"\x1b\[[\d;]*m", "", stream.finish()) == "\n • one\n"
+
+
+@given(
+    lists(
+        sampled_from(
+            ["word ", "\n", "\n\n", "- ", "`", "```", "<!-- x -->", "[a](b 'c')", "|", "|-|\n"]
+        )
+    )
+)
+def test_markdown_hides_no_word_however_it_is_cut(pieces: list[str]) -> None:
+    stream = MarkdownStream(1000)
+    drawn = "".join([*map(stream.feed, pieces), stream.finish()])
+    sent = "".join(pieces)
+    for word in ("word", "<!--", "(b"):
+        assert drawn.count(word) == sent.count(word)
+
+
+def test_a_person_sees_markdown_drawn_and_a_pipe_gets_it_as_it_came(
+    agent: Agent, call: Call
+) -> None:
+    words = agent('prompt = hear_prompt(); say("# Ti"); say("tle\\n\\n**x** <b>"); end(prompt)')
+    shown = on_terminal("exec", "hello", "--", *words).out
+    assert re.search(r"\x1b\[1mTitle\x1b\[0m\r\n\r\n\x1b\[1mx\x1b\[0m <b>\r\n", shown)
+    raw = on_terminal("exec", "--raw", "hello", "--", *words).out
+    assert "# Title\r\n\r\n**x** <b>\r\n" in raw
+    assert call("exec", "hello", "--", *words).out == "# Title\n\n**x** <b>\n"
