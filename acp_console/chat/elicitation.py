@@ -101,6 +101,12 @@ class FormRequest:
     description: str
     fields: tuple[FormField, ...]
 
+    @property
+    def only_choice(self) -> FormField | None:
+        """The field of a form that asks for nothing but one of some values."""
+        is_choice = len(self.fields) == 1 and self.fields[0].kind == "choice"
+        return self.fields[0] if is_choice and self.fields[0].choices else None
+
     def errors(self, content: Mapping[str, Json]) -> dict[str, str]:
         """Return what does not fit, by the name of the field."""
 

@@ -6,13 +6,14 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 
-from acp_console.chat.elicitation import FormRequest
+from acp_console.chat.elicitation import FormField, FormRequest
 from acp_console.chat.open_asks import LoginAsk, OpenAsk, OpenAsks, PermissionAsk
 from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.chat.editor import PromptEditor
 from acp_console.tui.chat.form import FormView, PageView
 from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.permission import PermissionView
+from acp_console.tui.chat.question import QuestionView
 from acp_console.tui.textual_fixes import set_timer
 
 FOCUS_RETRY_S = 0.5
@@ -59,6 +60,8 @@ class AskArea(Vertical):
                 return LoginView([*ask.methods], self._timing, can_leave=ask.can_leave)
             case PermissionAsk():
                 return PermissionView(ask.permission, self._timing, ask.call)
+            case FormRequest(only_choice=FormField() as field):
+                return QuestionView(ask, field, self._timing)
             case FormRequest():
                 return FormView(ask, self._timing)
             case _:

@@ -30,6 +30,8 @@ COLUMNS_WIDTH: Final = 60
 """Cells from which on the two groups stand beside each other."""
 WHOLE_ROWS: Final = 6
 """Rows of a long choice that are shown at a time."""
+FOCUSED: Final = "Press a number, or ↑ ↓ and Enter"
+UNFOCUSED: Final = "Click, or press Tab and a number"
 DIGITS: Final = "123456789"
 
 
@@ -239,6 +241,11 @@ class ChoiceAsk(KeyAsk):
     def hint(self) -> str | Content:
         """Return how to choose."""
         raise NotImplementedError
+
+    def how(self, *others: Content | str) -> Content:
+        """Return the keys that count now, and `others` where it has the focus."""
+        parts = [FOCUSED, *others] if self.has_focus else [UNFOCUSED]
+        return Content(" · ").join([Content.assemble(each) for each in parts])
 
     def obstacle(self, place: int) -> str | Content | None:
         """Return why a choice cannot be made yet."""

@@ -75,7 +75,7 @@ class FormView(Ask):
         request = self._request
         with VerticalScroll(classes="message", can_focus=False):
             for text in filter(None, (request.title, request.message, request.description)):
-                yield Static(_shown(text), classes="question", markup=False)
+                yield Static(shown_text(text), classes="question", markup=False)
         with VerticalScroll(classes="fields", can_focus=False):
             for place, field in enumerate(request.fields):
                 yield Static(_label(field), classes="label", markup=False)
@@ -193,7 +193,7 @@ class PageView(KeyAsk):
         with VerticalScroll(classes="message", can_focus=False):
             yield Static(about, markup=False)
             yield ReadText(request.url, classes="address", markup=False)
-            yield Static(_shown(request.message), classes="question", markup=False)
+            yield Static(shown_text(request.message), classes="question", markup=False)
         yield Static(UNSEEN, classes="unseen", markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Open (o)", name="open", compact=True, classes="allow")
@@ -249,7 +249,7 @@ class PageView(KeyAsk):
         self.post_message(Answered(self._request, ElicitationAnswer("accept")))
 
 
-def _shown(text: str) -> str:
+def shown_text(text: str) -> str:
     """Return a text of the agent; one that is too long says that it is cut."""
     end = "\n… (cut)" if len(text) > MAX_TEXT else ""
     return escape_controls(text[:MAX_TEXT]) + end

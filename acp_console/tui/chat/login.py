@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Horizontal, Vertical
+from textual.content import Content
 from textual.events import Key
 from textual.message import Message
 from textual.widget import Widget
@@ -60,8 +61,8 @@ class LoginView(ChoiceAsk):
         yield Static(text, classes="question", markup=False)
         yield from self.compose_choices()
 
-    def hint(self) -> str:
-        return "Press a number, or ↑ ↓ and Enter." if self._methods else ""
+    def hint(self) -> str | Content:
+        return self.how() if self._methods else ""
 
     def on_key(self, event: Key) -> None:
         if event.key != "escape":

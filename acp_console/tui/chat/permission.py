@@ -24,8 +24,6 @@ from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import PermissionRequest, ToolCallItem
 
 QUESTION: Final = "Allow this?"
-FOCUSED: Final = "Press a number, or ↑ ↓ and Enter"
-UNFOCUSED: Final = "Click, or press Tab and a number."
 META: Final = "permission_key"
 """Names the key in what can be clicked."""
 
@@ -133,9 +131,7 @@ class PermissionView(ChoiceAsk):
     def hint(self) -> str | Content:
         if not self._is_seen:
             return UNSEEN
-        if not self.has_focus:
-            return UNFOCUSED
-        return Content(" · ").join([Content(FOCUSED), *([SIDES] if self._has_changes else [])])
+        return self.how(*([SIDES] if self._has_changes else []))
 
     @property
     def _has_changes(self) -> bool:

@@ -67,6 +67,43 @@ async def test_a_form_is_filled_in_and_a_page_is_declined(workplace: Path, agent
         await until(pilot, lambda: 'page {"action": "decline"}' in say(app))
 
 
+QUESTION = """
+prompt = hear_prompt()
+values = [{"const": name[0], "title": name} for name in ("Red", "Green", "Blue")]
+field = {"type": "string", "title": "Color", "default": "G", "oneOf": values}
+schema = {"type": "object", "required": ["color"], "properties": {"color": field}}
+for message in ("Which color?", "And now?", "LONG" + 30 * "\\n" + "end of it", "Again?"):
+    answer = ask("elicitation/create", mode="form", message=message, requestedSchema=schema)
+    say(json.dumps(answer["result"], sort_keys=True))
+end(prompt)
+hear("never")
+"""
+
+
+async def test_a_question_with_one_choice_is_answered_by_one_key(
+    workplace: Path, agent: Agent
+) -> None:
+    async with open_chat(workplace, agent(QUESTION), size=(80, 24)) as (app, pilot):
+        await pilot.press(*"go", "enter")
+        await until(pilot, lambda: "› 2 Green" in say(app) and "Press a number" in say(app))
+        assert "Which color?" in say(app)
+        await pilot.press("3")
+        await until(pilot, lambda: "And now?" in say(app) and "Press a number" in say(app))
+        await pilot.press("up", "enter")
+        # What was not read is not answered.
+        await until(pilot, lambda: "Read the question" in say(app))
+        await pilot.press("1", *["pagedown"] * 8)
+        await until(pilot, lambda: "end of it" in say(app) and "Press a number" in say(app))
+        await pilot.press("2")
+        await until(pilot, lambda: "Again?" in say(app) and "Press a number" in say(app))
+        await pilot.press("n")
+        await until(pilot, lambda: "● ready" in say(app))
+        sent = [json.loads(each.data)["result"] for each in frames_of(app)
+                if b'"action"' in each.data]  # fmt: skip
+        given = [{"action": "accept", "content": {"color": each}} for each in "BRG"]
+        assert sent == [*given, {"action": "decline"}]
+
+
 MANY_FIELDS = """
 greet()
 modes = {"availableModes": [{"id": "a", "name": "Ask"}, {"id": "b", "name": "Bold"}]}
