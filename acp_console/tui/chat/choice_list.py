@@ -30,6 +30,8 @@ COLUMNS_WIDTH: Final = 60
 """Cells from which on the two groups stand beside each other."""
 WHOLE_ROWS: Final = 6
 """Rows of a long choice that are shown at a time."""
+WHOLE_INDENT: Final = 4
+"""Cells before it."""
 FOCUSED: Final = "Press a number, or ↑ ↓ and Enter"
 UNFOCUSED: Final = "Click, or press Tab and a number"
 DIGITS: Final = "123456789"
@@ -164,9 +166,9 @@ class ChoiceList(Vertical):
 
     def _make_room(self) -> None:
         """Keep room for the longest label that is cut, so that nothing moves with the cursor."""
-        area, width = self.query_one(".whole"), self.size.width
+        area, width = self.query_one(".whole"), self.size.width - WHOLE_INDENT
         cut = [line for line in self.lines if line.is_cut]
-        if not width or not self.is_attached:
+        if width <= 0 or not self.is_attached:
             return
         rows = [len(Content(each.line.label[: width * WHOLE_ROWS]).wrap(width)) for each in cut]
         area.styles.height = min(max(rows, default=0), WHOLE_ROWS)

@@ -14,7 +14,7 @@ from textual import getters, on, work
 from textual.app import ComposeResult, SuspendNotSupported
 from textual.binding import BindingType
 from textual.containers import Horizontal, Vertical
-from textual.events import Key
+from textual.events import Click, Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.timer import Timer
@@ -52,6 +52,7 @@ from acp_console.tui.footer import KeyFooter
 from acp_console.tui.news import News
 from acp_console.tui.textual_fixes import set_timer
 from acp_console.tui.transcript.cards import ToolCard
+from acp_console.tui.transcript.rows import Look
 from acp_console.tui.transcript.view import TranscriptView
 from acp_console.wording.values import plural
 from acp_inspector.session.items import (
@@ -93,6 +94,8 @@ SHELL_COLUMNS: Final = 200
 """Columns of the terminal of a command, at most."""
 SHELL_MARGIN: Final = 8
 """Columns of the transcript that are left and right of what a command writes."""
+ALARM: Final = "alarm"
+"""Marks in the bar what a click on leads to the options."""
 EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
 WELCOME = "Write to the agent below. ^t shows every frame on the wire beside the conversation."
 
@@ -486,6 +489,10 @@ class ChatScreen(Screen[None]):
         """Whether something runs that Esc stops."""
         return self._can_stop_turn or self.shell.newest is not None
 
+    def on_click(self, event: Click) -> None:
+        if event.style.meta.get(ALARM):
+            self.action_options()
+
     @property
     def _is_searching(self) -> bool:
         return isinstance(self.focused, Input) and self.focused.id == "search"
@@ -829,9 +836,10 @@ class ChatScreen(Screen[None]):
             style = NEXT_MODE if is_only and name == "mode" else OPTIONS
             text = f"{name} {single_line(option.current_name, 24)}"
             if option in alarms:
-                color = self.app.theme_variables["text-warning"]
-                text = f"⚠ {text}: {UNASKED['anything']}"
-                style += Style(color=color, bold=True)
+                text = f"⚠ {UNASKED['anything']}: {text}"
+                # Links would have a colour of their own.
+                color = Look.from_theme(self.app.theme_variables).warning
+                style = color + Style(bold=True, meta={ALARM: True})
             parts.append((text, style))
         return parts
 

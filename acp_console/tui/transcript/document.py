@@ -14,7 +14,7 @@ from typing import Final, Literal, TypeAlias
 
 from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
 from acp_console.tui.transcript.rows import Heights, Look, Row
-from acp_inspector.session.items import Item
+from acp_inspector.session.items import Item, Notice
 
 MAX_ROWS: Final = 6_000
 """Rendered rows that are kept."""
@@ -142,11 +142,11 @@ class Document:
         self.heights.set(place, card.heights.total + self.gap(place))
 
     def gap(self, place: int) -> int:
-        """Return 1 if an empty row precedes a card: not between folded calls."""
+        """Return 1 if an empty row precedes a card: not between folded calls or notices."""
         if place == 0 or not self.cards[place].part_count:
             return 0
         card, before = self.cards[place], self.cards[place - 1]
-        return 0 if _is_line(card) and _is_line(before) else 1
+        return 0 if any(is_alike(card) and is_alike(before) for is_alike in _ROWS) else 1
 
     # Rows
 
@@ -353,9 +353,16 @@ def _identity(card: Card) -> tuple[type[Item], str]:
     return type(card.item), card.item.key
 
 
-def _is_line(card: Card) -> bool:
-    """Whether a card may stand without an empty row before it."""
+def _is_folded_call(card: Card) -> bool:
     return isinstance(card, ToolCard) and card.is_folded
+
+
+def _is_notice(card: Card) -> bool:
+    return isinstance(card, LineCard) and isinstance(card.item, Notice)
+
+
+_ROWS: Final = (_is_folded_call, _is_notice)
+"""Cards that stand without an empty row between them."""
 
 
 def _is_kind(card: Card, kind: JumpKind) -> bool:

@@ -28,9 +28,9 @@ async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
         await until(pilot, lambda: "Claude Code" in say(app))
         assert say(app).count("Demo agent") == 1
         await pilot.press(*"demo", "enter")
-        await until(pilot, lambda: "⚠ mode Code: does not ask" in say(app))
+        await until(pilot, lambda: "⚠ does not ask: mode Code" in say(app))
         await until(pilot, lambda: "⚠ mode Code: this agent does not ask" in say(app))
-        await pilot.press("f6")
+        await pilot.click(offset=place_of(app, "⚠ does not ask"))
         await until(pilot, lambda: "● Code  ⚠ does not ask" in say(app))
 
 

@@ -185,6 +185,14 @@ schema = {"type": "object", "required": ["name", "size"], "properties": {
 ask("elicitation/create", mode="form", message="How shall the branch be made?",
     requestedSchema=schema)
 """
+QUESTION: Final = """
+prompt = hear("session/prompt")
+bases = [{"const": "main", "title": "main"}, {"const": "next", "title": "the next release"}]
+schema = {"type": "object", "required": ["base"], "properties": {
+    "base": {"type": "string", "title": "Base", "default": "next", "oneOf": bases}}}
+ask("elicitation/create", mode="form", message="Where shall the branch begin?",
+    requestedSchema=schema)
+"""
 PAGE: Final = """
 prompt = hear("session/prompt")
 ask("elicitation/create", mode="url", message="Allow access to the issue tracker",
@@ -322,6 +330,7 @@ STATES: Final = {
     "permission-split": State([READY, ASK, "Press a number", ["d"]], EDIT),
     "form": State([READY, ASK, "How shall the branch"], FORM),
     "form-errors": State([READY, ASK, "How shall the branch", ["ctrl+s"], "✗"], FORM),
+    "question": State([READY, ASK, "Press a number"], QUESTION),
     "page": State([READY, ASK, "tracker.example.org"], PAGE),
     "login": State(["The agent wants you to log in"], LOGIN),
     "menu-commands": State([READY, ["slash"], "/compact"], WAITS),

@@ -10,12 +10,15 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.geometry import Region
 
+from acp_console.agents.session_options import SessionOption
+from acp_console.chat.alarms import unasked_alarm
 from acp_console.tui.transcript.cards import ToolCard, card_of
 from acp_console.tui.transcript.rows import Look
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import (
     AgentMessage,
     Item,
+    Notice,
     PermissionRequest,
     Thought,
     ToolCallItem,
@@ -345,6 +348,20 @@ async def test_a_search_goes_to_the_text_and_on_to_the_one_before() -> None:
         await pilot.press("N", "N")
         await until(pilot, lambda: "needle 0" in lines(app))
         assert not app.view.search("nowhere")
+
+
+async def test_notices_stand_together_and_an_alarm_has_its_sign_and_colour() -> None:
+    option = SessionOption("mode", "mode", (("yolo", "YOLO"),), "yolo", "session/set_mode")
+    notices = [Notice("a", "mode: Ask"), Notice("b", "mode: YOLO"), unasked_alarm(option)]
+    app = TranscriptApp(prompt("hi"), *notices, message("ok"))
+    async with app.run_test(size=(80, 12)) as pilot:
+        await settled(pilot)
+        alarm = "⚠ mode YOLO: this agent does not ask before it acts"
+        shown = [line.strip() for line in lines(app)]
+        assert shown[:7] == ["▍ hi", "", "· mode: Ask", "· mode: YOLO", alarm, "", "ok"]
+    card = card_of(notices[-1])
+    look = Look.from_theme(app.theme_variables)
+    assert card.rows(0, 80, look)[0].runs[0][1] == look.warning
 
 
 async def test_keys_jump_to_prompts_errors_and_permissions() -> None:
