@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import argparse
-import logging
 import os
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -14,9 +12,13 @@ from typing import Final
 import anyio
 
 from acp_agent.continuum.admin import admin_routes
-from acp_agent.door.flags import load_options
 from acp_agent.door.server import AgentServer
-from acp_agent.door.serving import CLIENT_DIALECTS, in_dialect, running_agent
+from acp_agent.door.serving import (
+    CLIENT_DIALECTS,
+    in_dialect,
+    run_with_settings,
+    running_agent,
+)
 from acp_agent.services import AgentServices, build_services
 from acp_agent.settings.keys import (
     HTTP_TOKEN_VARIABLE,
@@ -25,55 +27,31 @@ from acp_agent.settings.keys import (
     Settings,
 )
 from acp_agent.settings.providers import SettingsError
-from acp_agent.store.errors import StoreError
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.errors import AcpError
-from acp_protocol.host.process import raise_descriptor_limit
-from acp_protocol.host.sanitize import error_text
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http_runner import Listener
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from acp_protocol.transport.server_options import ServerOptions
 from acp_protocol.transport.serving import open_listener, serve
-from acp_protocol.user_files.paths import ConfigPathError
 
-logger = logging.getLogger(__name__)
-
-EXIT_UNUSABLE: Final = 2
 WAITING_FRAMES: Final = 16
 """Frames of an agent that may wait for its connection, and back; with none, each takes longer."""
 
 
 def run_server(options: argparse.Namespace) -> int:
     """Serve clients until a signal ends the process; return the exit code."""
-    where = "memory"
-    raise_descriptor_limit()
-    try:
-        loaded = load_options(options)
-        settings = loaded.settings(is_networked=True)
-        logging.getLogger().setLevel(settings.log.level.upper())
-        for note in loaded.notes:
-            logger.info("%s", note)
+
+    def serve_clients(settings: Settings) -> int:
         server = replace(server_options(settings.http), dialect=settings.protocol.dialect)
         with open_listener(server) as listener:
-            where = str(settings.sessions.storage or where)
             environment = _taken_environment(settings)
             services = build_services(settings, environment, stream_delay_s=options.pace)
             anyio.run(_serve, services, server, listener, environment)
             services.store.close()
-    except StoreError as error:
-        return _refuse(f"sessions in {where}: {error}")
-    except (AcpError, ConfigPathError, SettingsError) as error:
-        return _refuse(str(error))
-    except KeyboardInterrupt:
-        return 130
-    return 0
+        return 0
 
-
-def _refuse(text: str) -> int:
-    sys.stderr.write(error_text(text))
-    return EXIT_UNUSABLE
+    return run_with_settings(options, serve_clients, is_networked=True)
 
 
 def _taken_environment(settings: Settings) -> dict[str, str]:

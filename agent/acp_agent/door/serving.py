@@ -38,6 +38,7 @@ from acp_protocol.user_files.paths import ConfigPathError
 
 logger = logging.getLogger(__name__)
 
+EXIT_UNUSABLE: Final = 2
 CLOSE_TIMEOUT_S: Final = 5.0
 """How long running turns may take to end their programs and to be answered."""
 CLIENT_DIALECTS: Final = (ContinuumDialect(), OpenOxideDialect())
@@ -47,15 +48,8 @@ AdminServer: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 def run_agent(options: argparse.Namespace) -> int:
     """Serve the client until it closes stdin; return the exit code."""
-    where = "memory"
-    raise_descriptor_limit()
-    try:
-        loaded = load_options(options)
-        settings = loaded.settings()
-        logging.getLogger().setLevel(settings.log.level.upper())
-        for note in loaded.notes:
-            logger.info("%s", note)
-        where = str(settings.sessions.storage or where)
+
+    def serve(settings: Settings) -> int:
         services = build_services(settings, os.environ, stream_delay_s=options.pace)
         server = AgentServer(services, CLIENT_DIALECTS)
         with _admin(server, settings) as admin:
@@ -64,18 +58,36 @@ def run_agent(options: argparse.Namespace) -> int:
         if refusal is not None:
             logger.error("the client was refused: %s", refusal)
             return 1
+        return 0
+
+    return run_with_settings(options, serve)
+
+
+def run_with_settings(
+    options: argparse.Namespace, serve: Callable[[Settings], int], *, is_networked: bool = False
+) -> int:
+    """Call `serve` with the settings; return the exit code, and say on stderr why it cannot."""
+    where = "memory"
+    raise_descriptor_limit()
+    try:
+        loaded = load_options(options)
+        settings = loaded.settings(is_networked=is_networked)
+        logging.getLogger().setLevel(settings.log.level.upper())
+        for note in loaded.notes:
+            logger.info("%s", note)
+        where = str(settings.sessions.storage or where)
+        return serve(settings)
     except StoreError as error:
         return _refuse(f"sessions in {where}: {error}")
     except (AcpError, ConfigPathError, SettingsError) as error:
         return _refuse(str(error))
     except KeyboardInterrupt:
         return 130
-    return 0
 
 
 def _refuse(text: str) -> int:
     sys.stderr.write(error_text(text))
-    return 2
+    return EXIT_UNUSABLE
 
 
 @contextmanager
