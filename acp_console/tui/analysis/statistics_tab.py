@@ -32,6 +32,8 @@ from acp_inspector.views.statistics import MethodStatistics
 
 MAX_ROWS: Final = 2000
 """Rows of one table."""
+WORDS_WIDTH: Final = 36
+"""Columns of the names of methods and steps before others are dropped."""
 MAX_HIDDEN_NAMES: Final = 3
 """Hidden columns that are named, at most."""
 
@@ -107,7 +109,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
         else:
             column, sign = ("", "") if order is None else (order.column, order.sign)
             self._table = self.show_table(
-                TABLES[answer.by], answer.rows, sorted_by=column, sign=sign
+                TABLES[answer.by], answer.rows, least=WORDS_WIDTH, sorted_by=column, sign=sign
             )
             if hidden := self._table.fit(self.lines.width).hidden:
                 heading += f" · no room for {_some_names(hidden)}"
@@ -123,9 +125,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
 
     def action_sort(self) -> None:
         """Sort by the next column that is shown; after the last one, not at all."""
-        if self._table is None:
-            return
-        shown = self._table.names(self.lines.width)
+        shown = self._shown_columns()
         first = ORDERS[self.by]
         begin = shown.index(first) if first in shown else 0
         columns = [*shown[begin:], *shown[:begin]]
@@ -137,6 +137,12 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
             self.post_message(self.ViewChanged())
         else:
             self._sort_by(columns[columns.index(order.column) + 1])
+
+    def _shown_columns(self) -> list[str]:
+        if self._table is None or self.answer is None or self.answer.by != self.by:
+            # The table is not there yet.
+            return [*TABLES[self.by].columns]
+        return self._table.names(self.lines.width)
 
     def action_turn_round(self) -> None:
         if (order := self._order) is not None:
