@@ -15,7 +15,7 @@ from acp_console.agents.spec import DEMO_AGENT, AgentSpec, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.traffic.sources import FileSource, ProxySource
-from acp_console.wording.values import format_size
+from acp_console.wording.values import format_size, plural
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_protocol.host.sanitize import single_line
@@ -91,13 +91,26 @@ def catalogue_entries(catalogue: Catalogue) -> list[Entry]:
     for agent in catalogue.entries:
         wrappers += agent.state == "wrapper"
         sign = "✓" if agent.state == "ready" else "○"
-        command = "" if agent.source == "demo" else single_line(agent.command_line, 200)
-        detail = DEMO_AGENT.description if agent.source == "demo" else command
+        is_demo = agent.source == "demo"
+        detail = DEMO_AGENT.description if is_demo else single_line(_needs(agent), 300)
         note = "yours" if agent.source == "config" and agent.state == "ready" else agent.status
         title = single_line(agent.title, 40)
         is_minor = agent.state == "missing" or (agent.state == "wrapper" and wrappers > WRAPPERS)
         found.append(Entry("Agents", sign, title, detail, note, agent, is_minor))
     return found
+
+
+def _needs(agent: CatalogueEntry) -> str:
+    """Return what an agent needs: its program, and how one signs in; what is missing comes first.
+
+    What a wrapper downloads, it downloads by itself.
+    """
+    parts = [agent.command_line, "" if agent.facts is None else agent.facts.sign_in]
+    if agent.state == "wrapper":
+        parts.reverse()
+    elif agent.state == "missing" and agent.install:
+        parts[0] = agent.install
+    return " · ".join(filter(None, parts))
 
 
 def chat_entries(chats: OpenChats) -> list[Entry]:
@@ -107,7 +120,9 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
         state = "needs you" if chat.is_waiting_for_user else chat.state
         where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
         title = single_line(chat.name, 60)
-        found.append(Entry("Continue", chat.sign, title, where, state, chat, key=chat))
+        turns = 0 if chat.conversation is None else len(chat.conversation.turns)
+        note = "  ".join(filter(None, (_turns(turns), state)))
+        found.append(Entry("Continue", chat.sign, title, where, note, chat, key=chat))
     return found
 
 
@@ -118,11 +133,13 @@ def session_entries(store: SessionStore, folder: Path, now: datetime | None = No
     for session in sorted(sessions, key=lambda each: each.cwd != folder):
         where = "" if session.cwd == folder else f"  {single_line(str(session.cwd), 100)}"
         detail = f"{single_line(session.agent.title, 40)}{where}"
-        cost = session.usage.cost
+        usage, cost = session.usage, session.usage.cost
         notes = [
             "interrupted" if session.state == "interrupted" else "",
             "draft" if session.draft else "",
-            f"${cost:.2f}" if cost is not None and session.usage.currency in {"", "USD"} else "",
+            f"{usage.used * 100 // usage.size} %" if usage.used and usage.size else "",
+            f"${cost:.2f}" if cost is not None and usage.currency in {"", "USD"} else "",
+            _turns(session.prompts),
             age(session.last_used, now),
         ]
         is_minor = session.cwd != folder or len(found) >= SESSIONS
@@ -130,6 +147,10 @@ def session_entries(store: SessionStore, folder: Path, now: datetime | None = No
         title = single_line(session.title, 60) or "(draft)"
         found.append(Entry("Continue", "○", title, detail, note, session, is_minor, session.id))
     return found
+
+
+def _turns(count: int) -> str:
+    return plural(count, "turn") if count else ""
 
 
 def proxy_entries(proxies: Iterable[RunningProxy]) -> list[Entry]:
@@ -205,6 +226,27 @@ def shown_entries(entries: Iterable[Entry], text: str, folder: Path) -> Sequence
     places = list(best)
     ranked.sort(key=lambda each: (best[each[1].section], places.index(each[1].section), each[0]))
     return [*(entry for _, entry in ranked), *typed_entries(text, folder)]
+
+
+def fitted_entries(entries: Sequence[Entry], rows: int) -> Sequence[Entry]:
+    """Return the entries to list while nothing is typed: as many minor ones as fit into `rows`.
+
+    Agents come before old sessions; the order stays.
+    """
+    major = [entry for entry in entries if not entry.is_minor]
+    spare = rows - list_rows(major)
+    minor = sorted(
+        (at for at, entry in enumerate(entries) if entry.is_minor),
+        key=lambda at: entries[at].section != "Agents",
+    )
+    taken = set(minor[: max(spare, 0)])
+    return [entry for at, entry in enumerate(entries) if not entry.is_minor or at in taken]
+
+
+def list_rows(entries: Sequence[Entry]) -> int:
+    """Return the rows of a list, with a heading above each section and an empty row between two."""
+    sections = len({entry.section for entry in entries})
+    return len(entries) + 2 * sections - bool(sections)
 
 
 def age(then: datetime, now: datetime | None = None) -> str:

@@ -96,6 +96,7 @@ class ChatSession:
         servers: the MCP servers of the session; None: those of the agent.
         earlier: what is known of a session to resume or fork, to be shown above; where the agent
         cannot go on with it, a new session begins below.
+        known_title: the title that the agent gave the session before.
         forget_draft: called once the draft of the session is kept with this run of the agent.
         on_change: called whenever there is something new to show; must be quick.
     """
@@ -110,6 +111,7 @@ class ChatSession:
         directories: Sequence[Path] = (),
         servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
+        known_title: str = "",
         forget_draft: Callable[[], object] = lambda: None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
@@ -133,6 +135,7 @@ class ChatSession:
         """Whether its connection broke, and it was not opened again yet."""
         self._has_items = bool(earlier)
         self._forget_draft = forget_draft
+        self._known_title = known_title
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
         self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
@@ -197,9 +200,14 @@ class ChatSession:
     @property
     def name(self) -> str:
         """The session's title, else its first prompt, else the agent's name; untrusted."""
+        return self.session_title or self._first_prompt or self.title
+
+    @property
+    def session_title(self) -> str:
+        """The agent's title for the session, also one of before a resume; untrusted."""
         conversation = self.conversation
         title = conversation.info.title if conversation is not None else None
-        return title or self._first_prompt or self.title
+        return title or self._known_title
 
     @property
     def journal(self) -> Journal:
@@ -497,6 +505,7 @@ class ChatSession:
 
     def prepare(self) -> None:
         """Get ready for a new process of the agent."""
+        self._known_title = self.session_title
         self._close_permissions()
         self._keep_open()
         self._login = self._running = None

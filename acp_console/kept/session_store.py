@@ -233,7 +233,9 @@ class StoredRun:
         if not known.prompt:
             known.prompt = _first_prompt(talk)
             is_urgent |= bool(known.prompt)
-        known.title, known.is_closed = _storable(info.title or ""), info.is_closed
+        # Saved at once: it names the session also if the console is killed.
+        is_urgent |= known.title != (title := _storable(info.title or ""))
+        known.title, known.is_closed = title, info.is_closed
         known.opened_by, known.parent = info.opened_by, info.parent
         known.directories = [each for each in info.directories if isinstance(each, str)]
         known.servers = info.servers
@@ -295,6 +297,10 @@ class SessionStore:
         self.is_on = is_on
         self._max_bytes = max_bytes
         self._max_runs = max_runs
+
+    @property
+    def folder(self) -> Path:
+        return self._folder
 
     # Writing
 

@@ -359,8 +359,7 @@ class ChatScreen(Screen[None]):
         if link is None or not link.can("title") or self.chat.session_id is None:
             self.notify("This agent cannot rename sessions.", severity="warning")
             return
-        conversation = self.chat.conversation
-        title = (conversation.info.title if conversation is not None else None) or ""
+        title = self.chat.session_title
         label = "New title of this session. Enter saves it, Esc cancels."
         chosen = await self.app.push_screen_wait(InputScreen(label, single_line(title, 200)))
         if chosen is not None:
@@ -858,10 +857,9 @@ class ChatScreen(Screen[None]):
             parts.append(f"{plural(len(chat.queued), 'prompt')} queued")
         parts.append(single_line(chat.title, 40))
         parts += [f"dialect {chat.dialect}"] if chat.dialect else []
-        conversation = chat.conversation
         parts += self._options_shown()
-        if conversation is not None and conversation.info.title:
-            parts.append(single_line(conversation.info.title, 40))
+        if chat.session_title:
+            parts.append(single_line(chat.session_title, 40))
         self._watch_stop()
         if self._is_stop_overdue:
             parts.append("F5 restarts the agent")

@@ -24,9 +24,12 @@ from acp_console.chat.open_chats import OpenChats
 from acp_console.home import (
     PAUSED,
     Entry,
+    Section,
     agent_entry,
     catalogue_entries,
     chat_entries,
+    fitted_entries,
+    list_rows,
     proxy_entries,
     recording_entries,
     session_entries,
@@ -57,6 +60,15 @@ NOTHING: Final = (
 )
 LOOK_INTERVAL_S: Final = 2.0
 """Seconds between two looks for proxies and recordings."""
+HINTS: Final[dict[Section, str]] = {
+    "Live proxies": "none; acp-console proxy -- AGENT shows what an editor and an agent say",
+    "Recordings": "",
+}
+"""Sections that are named also while they are empty, and what fills them."""
+ROWS_AROUND: Final = 8
+"""Rows of the screen above and below the list."""
+ROWS_OF_FIRST: Final = 4
+"""Rows of the words to somebody who has used nothing yet."""
 TITLE_WIDTH: Final = 26
 """Columns of the titles, at least; where there is room, they get those of the longest one."""
 WIDTH: Final = 110
@@ -149,6 +161,7 @@ class HomeScreen(Screen[None]):
                 yield Static(VERSION, id="version", markup=False)
             yield HomeLine(placeholder=PLACEHOLDER, id="home-line")
             yield OptionList(id="entries", markup=False)
+            yield Static(id="hints", markup=False)
             yield Static(NOTHING, id="nothing", markup=False)
             yield Static(FIRST, id="first", markup=False)
         yield KeyFooter()
@@ -338,7 +351,13 @@ class HomeScreen(Screen[None]):
             *self._known,
             *self._others,
         ]
-        self._shown = list(shown_entries(entries, text, self._folder))
+        is_used = bool(self._sessions or self._others or self._chats.chats)
+        is_first = self._has_looked and not text and not is_used
+        self.query_one("#first").display = is_first
+        if text.strip():
+            self._shown = list(shown_entries(entries, text, self._folder))
+        else:
+            self._shown = list(fitted_entries(entries, self._room(entries, is_first=is_first)))
         width = max(min(self.size.width, WIDTH) - 6, 20)
         longest = max((cell_len(entry.title) for entry in self._shown), default=0)
         title_width = max(TITLE_WIDTH, min(longest, width // 3))
@@ -346,7 +365,7 @@ class HomeScreen(Screen[None]):
         self._rows = []
         chosen: int | None = None
         takes_first = self._is_listed and self.is_current and not self._is_left
-        section = ""
+        section: Section | None = None
         for number, entry in enumerate(self._shown):
             if entry.section != section:
                 section = entry.section
@@ -364,20 +383,48 @@ class HomeScreen(Screen[None]):
         if chosen == 1:
             # Its heading too.
             self.options.scroll_home(animate=False)
+        hints = [] if text.strip() or not self._has_looked else self._hints()
+        about = self.query_one("#hints", Static)
+        about.update(Content("\n").join(hints))
+        about.display = bool(hints)
         self.options.display = bool(options)
         self.query_one("#nothing").display = not options
-        is_used = bool(self._sessions or self._others or self._chats.chats)
-        self.query_one("#first").display = self._has_looked and not text and not is_used
 
-    def _heading(self, section: str, *, is_first: bool) -> Content:
-        hidden = sum(entry.is_minor for entry in self._known)
-        more = f"   {hidden} more are known: type part of a name"
-        is_shortened = section == "Agents" and hidden and not self.line.value
+    def _room(self, entries: Sequence[Entry], *, is_first: bool) -> int:
+        """Return the rows for entries and their headings."""
+        room = self.size.height - ROWS_AROUND - (ROWS_OF_FIRST if is_first else 0)
+        sections = {entry.section for entry in entries}
+        return room - 2 * sum(section not in sections for section in HINTS)
+
+    def _hints(self) -> list[Content]:
+        """Return headings of sections without entries, where there is room for them."""
+        shown = {entry.section for entry in self._shown}
+        free = self.size.height - ROWS_AROUND - list_rows(self._shown)
+        missing: list[Section] = [section for section in HINTS if section not in shown]
+        headings = [self._heading(section, is_first=False) for section in missing]
+        return headings[: max(free // 2, 0)]
+
+    def _heading(self, section: Section, *, is_first: bool) -> Content:
+        hint = ""
+        if not self.line.value.strip():
+            hint = self._hint(section)
+        width = max(min(self.size.width, WIDTH) - 8 - len(section), 0)
         return Content.assemble(
             "" if is_first else "\n",
             (section, "bold $text-muted"),
-            (more if is_shortened else "", "$text-muted"),
+            (f"   {single_line(hint, width)}" if hint and width else "", "$text-muted"),
         )
+
+    def _hint(self, section: Section) -> str:
+        """Return what stands behind a heading: what is left out, or how to fill the section."""
+        shown = {entry.identity for entry in self._shown if entry.section == section}
+        if section == "Agents":
+            hidden = sum(entry.identity not in shown for entry in self._known)
+            return f"{hidden} more are known: type part of a name" if hidden else ""
+        if section == "Recordings":
+            kept = "" if self._store is None else f"; chats are in {below_home(self._store.folder)}"
+            return f"{'in this directory' if shown else 'none in this directory'}{kept}"
+        return "" if shown else HINTS.get(section, "")
 
 
 def _look_of(entry: Entry) -> tuple[object, ...]:

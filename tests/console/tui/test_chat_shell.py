@@ -34,7 +34,7 @@ async def test_a_command_is_run_beside_the_agent_and_sent_only_when_asked(
         # Elsewhere the letter begins a prompt.
         chat.editor.clear()
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave 2 lines" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "returned 2 lines" in say(app) and "● ready" in say(app))
         chat.conversation.focus()
         await pilot.press("j", "j", "j", "j", "s")
         await until(pilot, lambda: chat.editor.text == "s")

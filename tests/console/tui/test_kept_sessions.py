@@ -48,6 +48,8 @@ for line in sys.stdin:
         tell(id=message["id"], result={"sessionId": "s1"})
     elif method == "session/prompt":
         say("heard-" + params["prompt"][0]["text"])
+        if params["prompt"][0]["text"] == "remember":
+            update("session_info_update", title="Words to recall")
         end(message)
 """
 
@@ -147,6 +149,7 @@ def test_an_interrupted_session_goes_on_with_the_same_agent(
         shown.until(lambda: b"heard-remember" in shown.screen)
     with terminal(tmp_path, "sessions", "resume") as shown:
         shown.until(lambda: b"replayed" in shown.screen and b"ready" in shown.screen)
+        assert b"Words to recall" in shown.screen
         shown.press(b"more", b"\r")
         shown.until(lambda: b"heard-more" in shown.screen)
         [session] = store.sessions()
@@ -163,3 +166,4 @@ def test_an_interrupted_session_goes_on_with_the_same_agent(
     [session] = store.sessions()
     assert texts(session) == ["remember", "replayed", "more", "heard-more"]
     assert len(session.earlier) == 1
+    assert session.title == "Words to recall"

@@ -26,7 +26,7 @@ async def test_a_chat_is_saved_without_the_other_sessions_of_its_agent(
         await pilot.press("ctrl+n")
         await until(pilot, lambda: "Try one of these" in say(app) and "● ready" in say(app))
         await pilot.press(*"read notes.txt", "enter")
-        await until(pilot, lambda: "gave 2 lines" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "returned 2 lines" in say(app) and "● ready" in say(app))
         other = chat_of(app).chat.session_id
         for suffix, label in ((".md", "as Markdown"), (".html", "as HTML"), (".acp.ndjson", "")):
             await pilot.press("ctrl+s")
