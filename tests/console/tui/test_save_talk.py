@@ -22,7 +22,7 @@ async def test_a_chat_is_saved_without_the_other_sessions_of_its_agent(
     store = SessionStore(tmp_path / "kept") if is_kept else None
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"plan", "enter")
-        await until(pilot, lambda: "The plan is done" in say(app) and "● ready" in say(app))
+        await until(pilot, lambda: "The plan is complete" in say(app) and "● ready" in say(app))
         await pilot.press("ctrl+n")
         await until(pilot, lambda: "Try one of these" in say(app) and "● ready" in say(app))
         await pilot.press(*"read notes.txt", "enter")
@@ -48,4 +48,4 @@ async def test_a_chat_is_saved_without_the_other_sessions_of_its_agent(
     frames = [each for each in read_lines(tmp_path / "talk.acp.ndjson") if isinstance(each, Frame)]
     data = b"".join(each.data for each in frames)
     assert str(other).encode() in data
-    assert b"The plan is done" not in data
+    assert b"The plan is complete" not in data
