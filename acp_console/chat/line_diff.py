@@ -21,8 +21,11 @@ MAX_COUNTED: Final = 50_000
 
 DiffLine: TypeAlias = tuple[str, str, str]
 """Its sign, its text, and the line that it is changed from or to."""
+LineNumbers: TypeAlias = tuple[int, int]
+"""The numbers of a line in the old and in the new text; 0 where it has none, or none is known."""
 
-_HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+\d{1,9}(?:,\d{1,9})? @@")
+_HUNK: Final = re.compile(r"@@ -(\d{1,9})(?:,(\d{1,9}))? \+(\d{1,9})(?:,\d{1,9})? @@")
+_LINE: Final = re.compile(r"line (\d+)")
 _NO_NEWLINE: Final = "\\ No newline at end of file"
 
 
@@ -60,7 +63,7 @@ def line_hunks(old: str, new: str, context: int = CONTEXT) -> Sequence[Sequence[
     before, after = ([line.removesuffix("\n") for line in lines] for lines in (before, after))
     found: list[list[DiffLine]] = []
     for group in groups:
-        lines: list[DiffLine] = [("@", f"line {group[0][3] + 1}", "")]
+        lines: list[DiffLine] = [("@", f"line {group[0][3] + 1}", f"line {group[0][1] + 1}")]
         for tag, begin, end, new_begin, new_end in group:
             if tag == "equal":
                 lines += [(" ", line, "") for line in before[begin:end]]
@@ -71,6 +74,39 @@ def line_hunks(old: str, new: str, context: int = CONTEXT) -> Sequence[Sequence[
             lines += [("+", line, gone[at] if is_paired else "") for at, line in enumerate(come)]
         found.append(lines)
     return found
+
+
+def line_numbers(lines: Sequence[DiffLine]) -> list[LineNumbers]:
+    """Return the numbers of the lines of a hunk, or of a patch, as its heads give them."""
+    found: list[LineNumbers] = []
+    old = new = 0
+    for sign, text, other in lines:
+        if sign == "@":
+            old, new = _begins(text, other) or (old, new)
+            found.append((0, 0))
+            continue
+        found.append((old if sign in {" ", "-"} else 0, new if sign in {" ", "+"} else 0))
+        old += old > 0 and sign in {" ", "-"}
+        new += new > 0 and sign in {" ", "+"}
+    return found
+
+
+def _begins(head: str, other: str) -> LineNumbers | None:
+    """Return the numbers of the lines that follow a head; None if it gives none."""
+    if (hunk := _HUNK.match(head)) is not None:
+        return int(hunk[1]), int(hunk[3])
+    ours, theirs = _LINE.fullmatch(other), _LINE.fullmatch(head)
+    return None if ours is None or theirs is None else (int(ours[1]), int(theirs[1]))
+
+
+def moved_head(line: DiffLine, by: int | None) -> DiffLine:
+    """Return the head of a hunk of a text that is so many lines down in its file; None: unknown."""
+    numbers = _begins(line[1], line[2]) if line[0] == "@" else None
+    if numbers is None or by == 0:
+        return line
+    if by is None:
+        return "@", "⋯", ""
+    return "@", f"line {numbers[1] + by}", f"line {numbers[0] + by}"
 
 
 def hidden_lines(old: str, new: str) -> int:

@@ -14,11 +14,15 @@ from typing import Final
 from acp_console.chat.line_diff import (
     CONTEXT,
     DiffLine,
+    LineNumbers,
     hidden_lines,
     is_patch_of,
     line_hunks,
+    line_numbers,
+    moved_head,
     patch_lines,
 )
+from acp_console.chat.places import diff_begin, output_begin
 from acp_console.tui.transcript.code import is_language
 from acp_console.tui.transcript.markdown import MAX_BLOCK
 from acp_console.wording.values import fenced, plural
@@ -54,6 +58,12 @@ class Piece:
     text: str = ""
     hunk: Sequence[DiffLine] = ()
     """Lines of a diff: sign, text, and the line it is changed from or to."""
+    numbers: Sequence[LineNumbers] = ()
+    """The numbers of these lines, if they are known."""
+    path: str = ""
+    """The file that they belong to."""
+    begin: int | None = None
+    """The number of the first line of what was read."""
 
 
 def pieces(text: str) -> list[str]:
@@ -217,12 +227,12 @@ def _content(content: Json, call: ToolCallItem) -> list[Piece]:
     is_open = open_permission(call) is not None
     block = content
     match content:
-        case {"type": "diff"} if found := _diff(content, is_open=is_open):
+        case {"type": "diff"} if found := _diff(content, call, is_open=is_open):
             return found
         case {"type": "terminal", "terminalId": str(key)} if key in call.terminals:
             return _terminal(call.terminals[key])
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
-            return _output(text)
+            return _numbered(_output(text), call)
         case {"type": "content", "content": inner}:
             block = inner
             found = [Piece("attachment", f"[{described(block)}]")]
@@ -236,7 +246,7 @@ def _content(content: Json, call: ToolCallItem) -> list[Piece]:
     return found
 
 
-def _diff(diff: Json, *, is_open: bool = False) -> list[Piece]:
+def _diff(diff: Json, call: ToolCallItem, *, is_open: bool = False) -> list[Piece]:
     """Return the texts, the files and the patch of a diff, as far as it has them.
 
     `is_open`: also the text that is said to be there already, or how much of it is left out.
@@ -245,8 +255,10 @@ def _diff(diff: Json, *, is_open: bool = False) -> list[Piece]:
     old, new = get_text(diff, "oldText"), get_text(diff, "newText")
     if new is not None:
         about = "" if old is not None else "  new file"
-        found.append(Piece("path", get_string(diff, "path") + about))
-        found += hunks(old or "", new) if old is not None or new else [Piece("note", "empty")]
+        path, begin = get_string(diff, "path"), diff_begin(call.facts, diff)
+        found.append(Piece("path", path + about))
+        shown = hunks(old or "", new, path=path, begin=begin) if old is not None or new else []
+        found += shown or [Piece("note", "empty")]
         if is_open and old == new:
             found += _cut_hunk([(" ", line, "") for line in new.removesuffix("\n").split("\n")])
         elif is_open and (hidden := hidden_lines(old or "", new)):
@@ -297,6 +309,18 @@ def _output(text: str) -> list[Piece]:
     return [Piece("output", each) for each in pieces(text)]
 
 
+def _numbered(output: list[Piece], call: ToolCallItem) -> list[Piece]:
+    """Number the lines of what was read, where the call says at which it begins."""
+    begin = output_begin(call.facts, output[0].text)
+    if begin is None:
+        return output
+    found: list[Piece] = []
+    for piece in output:
+        found.append(replace(piece, begin=begin))
+        begin += piece.text.count("\n")
+    return found
+
+
 def content_text(content: Json) -> str:
     match content:
         case {"type": "content", "content": {"type": "text", "text": str(text)}}:
@@ -305,11 +329,19 @@ def content_text(content: Json) -> str:
             return ""
 
 
-def hunks(old: str, new: str, *, context: int = CONTEXT) -> list[Piece]:
-    """Return the lines that differ, with some around them."""
+def hunks(
+    old: str, new: str, *, context: int = CONTEXT, path: str = "", begin: int | None = None
+) -> list[Piece]:
+    """Return the lines that differ, with some around them.
+
+    `begin` is the number of their first line in the file at `path`; without it they have none.
+    """
     if old == new:
         return [Piece("note", "nothing changes")]
-    found = [piece for hunk in line_hunks(old, new, context) for piece in _cut_hunk(hunk)]
+    found: list[Piece] = []
+    for hunk in line_hunks(old, new, context):
+        moved = [moved_head(hunk[0], None if begin is None else begin - 1), *hunk[1:]]
+        found += _cut_hunk(moved, path)
     ends = [each.endswith("\n") for each in (old, new)]
     if old and new and ends[0] != ends[1]:
         which = "the old" if ends[0] else "the new"
@@ -317,21 +349,25 @@ def hunks(old: str, new: str, *, context: int = CONTEXT) -> list[Piece]:
     return found
 
 
-def _cut_hunk(lines: Sequence[DiffLine]) -> list[Piece]:
-    starts = range(0, len(lines), HUNK_LINES)
-    return [Piece("diff", hunk=lines[at : at + HUNK_LINES]) for at in starts]
+def _cut_hunk(lines: Sequence[DiffLine], path: str = "") -> list[Piece]:
+    numbers = line_numbers(lines)
+    numbers = numbers if any(map(any, numbers)) else []
+    cuts = (slice(at, at + HUNK_LINES) for at in range(0, len(lines), HUNK_LINES))
+    return [Piece("diff", hunk=lines[cut], numbers=numbers[cut], path=path) for cut in cuts]
 
 
 def _patch(patch: str) -> list[Piece]:
     """Return the files and lines of a patch in git's format."""
     found: list[Piece] = []
     lines: list[DiffLine] = []
+    about = ""
     for path, line in patch_lines(patch):
         if line is not None:
             lines.append(line)
+            about = path
             continue
-        found += _cut_hunk(lines)
+        found += _cut_hunk(lines, about)
         lines = []
         found.append(Piece("path", path))
-    found += _cut_hunk(lines)
+    found += _cut_hunk(lines, about)
     return found if patch else [Piece("note", "an empty patch")]

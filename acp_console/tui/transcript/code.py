@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache, lru_cache
+from itertools import accumulate
 from typing import TYPE_CHECKING, Final
 
 from rich.ansi import AnsiDecoder
@@ -192,6 +194,55 @@ def _lexer(language: str) -> Lexer | None:
         return get_lexer_by_name(language, stripnl=False, ensurenl=False) if language else None
     except ClassNotFound:
         return None
+
+
+@lru_cache(256)
+def language_of(path: str) -> str:
+    """Return the language of a file by its name; empty if that says nothing."""
+    name = path.replace("\\", "/").rpartition("/")[2]
+    languages, ending = _languages(), name.rpartition(".")[2]
+    known = languages.get(name) or languages.get(f"*.{ending}") or ()
+    if len(known) < 2 or ending in known:
+        return ending if ending in known else "".join(known)
+    lexers = [(each, _lexer(each)) for each in known]
+    return max(lexers, key=lambda each: each[1].priority if each[1] is not None else -1.0)[0]
+
+
+@cache
+def _languages() -> dict[str, list[str]]:
+    """Return the languages of files by their name, or by an ending with a star before it."""
+    from pygments.lexers import get_all_lexers
+
+    found: dict[str, list[str]] = {}
+    for _, aliases, patterns, _ in get_all_lexers(plugins=False):
+        for pattern in patterns if aliases else ():
+            found.setdefault(pattern, []).append(aliases[0])
+    return found
+
+
+@lru_cache(8)
+def _changed_look(look: Look) -> Look:
+    return replace(look, text=Style(), tokens=look.changed_tokens)
+
+
+def changed_lines(texts: Sequence[str], language: str, look: Look) -> list[list[Run]]:
+    """Return lines that a change adds or removes in the colours of their tokens alone."""
+    return lexed_lines("\n".join(texts) + "\n", language, _changed_look(look))
+
+
+def overlaid(base: Sequence[Run], colors: Sequence[Run]) -> list[Run]:
+    """Return the runs of a line with the colours of other runs of the same text on top."""
+    runs: list[Run] = []
+    at = 0
+    ends = [0, *accumulate(len(text) for text, _ in colors)]
+    for text, style in base:
+        begin, end = at, at + len(text)
+        for (_, color), first, last in zip(colors, ends, ends[1:], strict=False):
+            if first < end and last > begin:
+                cut = text[max(first - begin, 0) : last - begin]
+                runs.append((cut, style + color))
+        at = end
+    return runs
 
 
 @cache

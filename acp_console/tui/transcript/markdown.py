@@ -16,7 +16,7 @@ from rich.style import Style
 
 from acp_console.tui.transcript.code import code_rows
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, combined, wrap, wrapped
-from acp_protocol.host.sanitize import escape_controls, prose_text
+from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
 
 if TYPE_CHECKING:
     from markdown_it.rules_block import StateBlock
@@ -32,6 +32,8 @@ CODE_LINES: Final = 80
 """Lines of a code block that are rendered at a time."""
 CODE_CUT: Final = 160
 """Lines after which a code block is cut wherever it is."""
+MAX_LANGUAGE: Final = 20
+"""Characters of the name of a language."""
 MAX_NESTING: Final = 20
 """Levels of lists and quotes that are indented."""
 
@@ -40,6 +42,7 @@ _ITEM: Final = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?:\s|$)")
 _HEADING: Final = re.compile(r" {0,3}#{1,6}(?:\s|$)")
 _REFERENCE: Final = re.compile(r" {0,3}\[[^\]\n]+\]:\s*\S")
 _TABLE_RULE: Final = re.compile(r" {0,3}\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$")
+_TASK: Final = re.compile(r"\[([ xX])\][ \t]+")
 _OPEN_HTML: Final = re.compile(r" {0,3}<(!--|script|pre|style|textarea)", re.IGNORECASE)
 
 PartKind: TypeAlias = Literal["markdown", "code", "table", "plain", "block"]
@@ -240,7 +243,7 @@ class MarkdownRenderer:
         source = prose_text(text[part.begin : part.end])
         match part.kind:
             case "code":
-                return code_rows(escape_controls(source), part.language, width, self._look)
+                return self._code(source, part.language, width, is_named=not part.goes_on)
             case "block":
                 return []
             case "plain":
@@ -297,7 +300,7 @@ class MarkdownRenderer:
                 return wrapped(self._inline(node, style), width, first, rest)
             case "fence" | "code_block":
                 language = node.info.split()[0] if node.info.split() else ""
-                return code_rows(escape_controls(node.content), language, width, look, first, rest)
+                return self._code(node.content, language, width, first, rest)
             case "bullet_list" | "ordered_list":
                 return self._list(node, width, first, rest, deeper)
             case "blockquote":
@@ -314,6 +317,23 @@ class MarkdownRenderer:
             case _:
                 text = node.content or "".join(each.content for each in node.walk())
                 return wrapped([(text, look.text)], width, first, rest)
+
+    def _code(
+        self,
+        source: str,
+        language: str,
+        width: int,
+        first: Sequence[Run] = (),
+        rest: Sequence[Run] = (),
+        *,
+        is_named: bool = True,
+    ) -> list[Row]:
+        """Return the rows of code, below the name of its language if that `is_named`."""
+        look = self._look
+        name = single_line(language, MAX_LANGUAGE) if is_named else ""
+        head = [Row([], [*first, ("▏ ", look.muted), (name, look.muted)])] if name else []
+        lead = rest if head else first
+        return [*head, *code_rows(escape_controls(source), language, width, look, lead, rest)]
 
     def _list(
         self,
@@ -335,6 +355,8 @@ class MarkdownRenderer:
         for item in node.children:
             mark = f"{number}.".rjust(len(last)) + " " if is_ordered else "• "
             number += 1
+            if task := _take_task(item):
+                mark = f"{mark}{task} " if is_ordered else f"{task} "
             if depth > MAX_NESTING:
                 mark = ""
             lead = [*(rest if rows else first), (mark, self._look.muted)]
@@ -444,6 +466,19 @@ class MarkdownRenderer:
         if about:
             text = escape_controls(" ".join(about))
             runs.append((f" ({text})", combined(style, self._look.muted)))
+
+
+def _take_task(item: SyntaxTreeNode) -> str:
+    """Return the box of an item of a task list, and take it off its text; empty: it is none."""
+    paragraph = item.children[0] if item.children else None
+    inline = paragraph.children[0] if paragraph and paragraph.type == "paragraph" else None
+    text = inline.children[0] if inline is not None and inline.children else None
+    if text is None or text.type != "text" or text.token is None:
+        return ""
+    if (task := _TASK.match(text.token.content)) is None:
+        return ""
+    text.token.content = text.token.content[task.end() :]
+    return "☐" if task[1] == " " else "☑"
 
 
 def _column_widths(grid: list[list[list[Run]]], room: int) -> list[int] | None:

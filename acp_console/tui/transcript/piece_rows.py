@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final
 
 from rich.style import Style
 
-from acp_console.chat.line_diff import MAX_LINES, DiffLine
+from acp_console.chat.line_diff import MAX_LINES
 from acp_console.tui.transcript.call_content import TERMINAL_LANGUAGES, Piece, hunks
-from acp_console.tui.transcript.code import bar_rows, code_rows, colored_lines
+from acp_console.tui.transcript.code import (
+    bar_rows,
+    changed_lines,
+    code_rows,
+    colored_lines,
+    language_of,
+    lexed_lines,
+    overlaid,
+)
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop, wrap, wrapped
 from acp_protocol.host.sanitize import escape_controls
 
@@ -54,27 +63,101 @@ def piece_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> lis
                 return bar_rows(
                     colored_lines(piece.text.removesuffix("\n"), look), width, look, lead
                 )
-            return code_rows(escape_controls(piece.text), language, width, look, lead)
+            rows = code_rows(
+                escape_controls(piece.text), language, width - _gutter(piece), look, lead
+            )
+            return _numbered(rows, piece, look)
         case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
-            return _split_rows(piece.hunk, width, look, lead)
+            return _split_rows(_painted(piece, look), width, look, lead)
         case "diff":
-            return [row for line in piece.hunk for row in _diff_rows(line, width, look, lead)]
+            lines = _painted(piece, look)
+            return [row for line in lines for row in _diff_rows(line, width, look, lead)]
         case _:
-            return _colored(piece.text, width, look, lead)
+            rows = _colored(piece.text, width - _gutter(piece), look, lead)
+            return _numbered(rows, piece, look)
 
 
-def _diff_rows(line: DiffLine, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    sign, text, other = line
-    text = escape_controls(text).expandtabs(4)
+@dataclass(frozen=True, slots=True)
+class _PaintedLine:
+    """A line of a diff as it is drawn."""
+
+    sign: str
+    runs: Sequence[Run]
+    """What stands in it; the sign of a changed line is a part."""
+    style: Style
+    old: str = ""
+    """The number in the old text, as wide as all others of the diff; empty: there is none."""
+    new: str = ""
+
+
+def _painted(piece: Piece, look: Look) -> list[_PaintedLine]:
+    """Return the lines of a diff in the colours of their language, with their numbers."""
+    language = language_of(piece.path)
+    texts = [escape_controls(text).expandtabs(4) for _, text, _ in piece.hunk]
+    signs = [sign for sign, _, _ in piece.hunk]
+    colors: dict[int, list[Run]] = {}
+    for wanted, paint in (("-", changed_lines), ("+", changed_lines), (" ", _unchanged_lines)):
+        # A line of one side is understood with the lines around it on that side.
+        side = {wanted, " "} if wanted != " " else {"+", " "}
+        places = [at for at, sign in enumerate(signs) if sign in side]
+        if not language or wanted not in signs:
+            continue
+        lines = paint([texts[at] for at in places], language, look)
+        colors |= {at: line for at, line in zip(places, lines, strict=True) if signs[at] == wanted}
+    size = max((len(str(number)) for each in piece.numbers for number in each), default=0)
+    numbers = piece.numbers or [(0, 0)] * len(texts)
+    found: list[_PaintedLine] = []
+    for at, (sign, _, other) in enumerate(piece.hunk):
+        runs, style = _line_runs(sign, texts[at], other, look)
+        if at in colors:
+            runs = [runs[0], *overlaid(runs[1:], colors[at])]
+        old, new = (f"{number or '':>{size}} " if size else "" for number in numbers[at])
+        found.append(_PaintedLine(sign, runs, style, old, new))
+    return found
+
+
+def _unchanged_lines(texts: Sequence[str], language: str, look: Look) -> list[list[Run]]:
+    return lexed_lines("\n".join(texts) + "\n", language, look)
+
+
+def _line_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run], Style]:
     if sign == "@":
-        rows = chop(text, max(width - cells(lead), 1))
-        return [Row([(row, look.muted)], lead, "" if at else "\n") for at, row in enumerate(rows)]
+        return [(text, look.muted)], look.muted
     if sign == " ":
-        return wrapped([(f"  {text}", look.text)], width, lead)
-    runs, style = changed_runs(sign, text, other, look)
-    rows = wrapped(runs, width, lead)
+        return [("  ", look.text), (text, look.text)], look.text
+    return changed_runs(sign, text, other, look)
+
+
+def _diff_rows(line: _PaintedLine, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+    if line.sign == "@":
+        rows = chop(line.runs[0][0], max(width - cells(lead), 1))
+        return [Row([(row, look.muted)], lead, "" if at else "\n") for at, row in enumerate(rows)]
+    number = line.old if line.sign == "-" else line.new
+    first = [*lead, (number, look.muted)] if number else lead
+    rest = [*lead, (" " * len(number), look.muted)] if number else lead
+    rows = wrapped(line.runs, width, first, rest)
     for row in rows:
-        row.back = style
+        row.back = None if line.sign == " " else line.style
+    return rows
+
+
+def _gutter(piece: Piece) -> int:
+    """Return how many cells the numbers of the lines of what was read take."""
+    last = 0 if piece.begin is None else piece.begin + piece.text.count("\n")
+    return len(str(last)) + 1 if last else 0
+
+
+def _numbered(rows: list[Row], piece: Piece, look: Look) -> list[Row]:
+    """Put its number before each line of what was read, where that is known."""
+    if piece.begin is None:
+        return rows
+    size = _gutter(piece) - 1
+    number = piece.begin - 1
+    for row in rows:
+        is_first = row.joins == "\n"
+        number += is_first
+        shown = f"{number if is_first else '':>{size}} "
+        row.lead = [*row.lead, (shown, look.muted)]
     return rows
 
 
@@ -92,17 +175,19 @@ def changed_runs(sign: str, text: str, other: str, look: Look) -> tuple[list[Run
     return runs, style
 
 
-def _split_rows(hunk: Sequence[DiffLine], width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+def _split_rows(
+    hunk: Sequence[_PaintedLine], width: int, look: Look, lead: Sequence[Run]
+) -> list[Row]:
     """Return lines of a diff with the old text on the left and the new one on the right."""
     rows: list[Row] = []
-    gone: list[DiffLine] = []
-    come: list[DiffLine] = []
+    gone: list[_PaintedLine] = []
+    come: list[_PaintedLine] = []
     side = (width - cells(lead) - 3) // 2
 
     def flush() -> None:
         for place in range(max(len(gone), len(come))):
-            left = _side(gone[place] if place < len(gone) else None, side, look)
-            right = _side(come[place] if place < len(come) else None, side, look)
+            left = _side(gone[place], gone[place].old, side, look) if place < len(gone) else []
+            right = _side(come[place], come[place].new, side, look) if place < len(come) else []
             blank: list[Run] = [(" " * side, look.text)]
             for at in range(max(len(left), len(right))):
                 one = left[at] if at < len(left) else blank
@@ -112,37 +197,33 @@ def _split_rows(hunk: Sequence[DiffLine], width: int, look: Look, lead: Sequence
         come.clear()
 
     for line in hunk:
-        sign, text, _ = line
-        if sign == "-":
+        if line.sign == "-":
             if come:
                 flush()
             gone.append(line)
-        elif sign == "+":
+        elif line.sign == "+":
             come.append(line)
         else:
             flush()
-            if sign == "@":
+            if line.sign == "@":
                 rows += _diff_rows(line, width, look, lead)
             else:
                 gone.append(line)
-                come.append((sign, text, ""))
+                come.append(line)
                 flush()
     flush()
     return rows
 
 
-def _side(line: DiffLine | None, width: int, look: Look) -> list[list[Run]]:
-    """Return a line of one side, wrapped and filled to its width."""
-    if line is None:
-        return []
-    sign, text, other = line
-    text = escape_controls(text).expandtabs(4)
-    if sign == " ":
-        runs: list[Run] = [(f"  {text}", look.text)]
-        style = look.text
-    else:
-        runs, style = changed_runs(sign, text, other, look)
-    return [[*row, (" " * max(width - cells(row), 0), style)] for row, _ in wrap(runs, width)]
+def _side(line: _PaintedLine, number: str, width: int, look: Look) -> list[list[Run]]:
+    """Return a line of one side, with its number, wrapped and filled to its width."""
+    found: list[list[Run]] = []
+    inner = width - len(number)
+    for at, (row, _) in enumerate(wrap(line.runs, inner)):
+        shown = number if at == 0 else " " * len(number)
+        fill = (" " * max(inner - cells(row), 0), line.style)
+        found.append([*([(shown, look.muted)] if shown else []), *row, fill])
+    return found
 
 
 def _emphasized(text: str, other: str, style: Style, word: Style) -> list[Run]:

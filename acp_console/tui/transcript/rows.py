@@ -17,13 +17,15 @@ from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
 
-from acp_console.tui.themes import with_meanings
+from acp_console.tui.themes import readable, with_meanings
 
 Run: TypeAlias = tuple[str, Style]
 """Text in one style."""
 
 TAB: Final = "    "
 """What is shown of a tab between words."""
+_CHANGES: Final = ("added", "removed", "added-word", "removed-word")
+"""The backgrounds of a diff."""
 _PIECES: Final = re.compile(r"\n|[^\S\n]+|\S+")
 
 
@@ -51,6 +53,8 @@ class Look:
     cursor: Style
     tokens: tuple[tuple[str, Style], ...] = ()
     """Styles of tokens of source code, by the first parts of their names."""
+    changed_tokens: tuple[tuple[str, Style], ...] = ()
+    """The same on the backgrounds of lines that a change adds or removes."""
     backs: tuple[Color, ...] = ()
     """Backgrounds on which coloured output has to be readable; none: its colours stay."""
     is_split: bool = False
@@ -75,6 +79,24 @@ class Look:
             return Style.from_color(None, Color.parse(colors[name]).rich_color)
 
         backs = tuple(Color.parse(colors[name]) for name in ("background", "surface"))
+        tokens = (
+            ("Token.Comment", "text-muted", Style(italic=True)),
+            ("Token.Keyword", "text-primary", Style()),
+            ("Token.Operator.Word", "text-primary", Style()),
+            ("Token.Literal.String", "text-success", Style()),
+            ("Token.Literal.Number", "text-warning", Style()),
+            ("Token.Name.Function", "text-accent", Style()),
+            ("Token.Name.Class", "text-accent", Style()),
+            ("Token.Name.Tag", "text-primary", Style()),
+            ("Token.Generic.Deleted", "text-error", Style()),
+            ("Token.Generic.Inserted", "text-success", Style()),
+        )
+        changes = [Color.parse(colors[f"diff-{name}"]) for name in _CHANGES]
+        is_ansi = any(back.ansi is not None for back in (*backs, *changes))
+
+        def on_change(name: str) -> Style:
+            return Style.from_color(readable(Color.parse(colors[name]), changes).rich_color)
+
         text, muted, changed = fore("foreground"), fore("text-muted"), fore("diff-text")
         return cls(
             text=text,
@@ -94,19 +116,11 @@ class Look:
             match=Style(reverse=True),
             selection=on("selection"),
             cursor=fore("text-primary"),
-            backs=() if any(back.ansi is not None for back in backs) else backs,
-            tokens=(
-                ("Token.Comment", muted + Style(italic=True)),
-                ("Token.Keyword", fore("text-primary")),
-                ("Token.Operator.Word", fore("text-primary")),
-                ("Token.Literal.String", fore("text-success")),
-                ("Token.Literal.Number", fore("text-warning")),
-                ("Token.Name.Function", fore("text-accent")),
-                ("Token.Name.Class", fore("text-accent")),
-                ("Token.Name.Tag", fore("text-primary")),
-                ("Token.Generic.Deleted", fore("text-error")),
-                ("Token.Generic.Inserted", fore("text-success")),
-            ),
+            backs=() if is_ansi else backs,
+            changed_tokens=()
+            if is_ansi
+            else tuple((begin, on_change(name) + style) for begin, name, style in tokens),
+            tokens=tuple((begin, fore(name) + style) for begin, name, style in tokens),
         )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import cache
 
 import pytest
@@ -11,6 +12,7 @@ from textual.app import App
 from textual.color import Color
 
 from acp_console.tui.themes import READABLE, READABLE_DISABLED, THEME_NAMES, ThemedApp, contrast
+from acp_console.tui.transcript.call_content import Piece, hunks
 from acp_console.tui.transcript.code import (
     MAX_LEXED_LINE,
     code_rows,
@@ -20,6 +22,7 @@ from acp_console.tui.transcript.code import (
     lexed_lines,
 )
 from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer
+from acp_console.tui.transcript.piece_rows import piece_rows
 from acp_console.tui.transcript.rows import Look
 from acp_protocol.host.sanitize import escape_controls
 
@@ -75,7 +78,7 @@ def test_the_last_line_of_a_block_in_a_message_is_shown(language: str) -> None:
     scanner.feed(text)
     [part] = scanner.parts
     rows = MarkdownRenderer(LOOK).rows(text, part, 80)
-    assert [row.text for row in rows] == HARMLESS.split("\n")
+    assert [row.text for row in rows if row.runs] == HARMLESS.split("\n")
 
 
 def test_most_code_has_colours() -> None:
@@ -85,6 +88,65 @@ def test_most_code_has_colours() -> None:
     assert len(first.runs) > 1
     assert is_language("console")
     assert not is_language("harmless")
+
+
+def drawn(piece: Piece, look: Look = LOOK) -> list[str]:
+    """Return the rows of a piece, with their numbers."""
+    rows = piece_rows(piece, 60, look, ())
+    return ["".join(text for text, _ in (*row.lead, *row.runs)).rstrip() for row in rows]
+
+
+def test_a_diff_has_the_numbers_and_the_colours_of_its_file() -> None:
+    old = "def f():\n    return 1\n"
+    [piece] = hunks(old, old.replace("1", "21"), path="/w/a.py", begin=98)
+    assert drawn(piece) == ["line 98", "98   def f():", "99 -     return 1", "99 +     return 21"]
+    split = drawn(piece, replace(LOOK, is_split=True))
+    assert split[2].split() == ["99", "-", "return", "1", "│", "99", "+", "return", "21"]
+    gone = piece_rows(piece, 60, LOOK, ())[2]
+    assert gone.text == "-     return 1"
+    assert len({style.color for text, style in gone.runs if text.strip()}) > 2
+    assert {style.bgcolor for _, style in gone.runs} <= {
+        LOOK.removed.bgcolor, LOOK.removed_word.bgcolor,
+    }  # fmt: skip
+    [unknown] = hunks(old, old.replace("1", "21"), path="/w/a")
+    assert drawn(unknown) == ["⋯", "  def f():", "-     return 1", "+     return 21"]
+
+
+def test_what_was_read_has_its_numbers_before_it_and_not_in_it() -> None:
+    for kind in ("output", "code python"):
+        rows = piece_rows(Piece(kind, "a = 1\nb" + "b" * 60 + "\n", begin=9), 40, LOOK, ())
+        assert [row.lead[-1][0] for row in rows][:3] == [
+            " 9 ", "10 ", "   ",
+        ]  # fmt: skip
+        assert rows[0].text == "a = 1"
+
+
+@given(st.sampled_from(["a.py", "a.c", "a.html", "x.diff", "Makefile", "a"]), st.data())
+def test_colours_of_a_change_alter_none_of_its_lines(path: str, data: st.DataObject) -> None:
+    texts = st.lists(st.text("ab1 \t$>#'\"<%/\\{}()é\x1b\u200d", max_size=12), max_size=5)
+    old, new = ("\n".join(data.draw(texts)) for _ in range(2))
+    rows = [
+        row.text for piece in hunks(old, new, path=path) if piece.hunk
+        for row in piece_rows(piece, 10_000, LOOK, ())
+    ]  # fmt: skip
+    expected = [
+        (f"{sign} " if sign != "@" else "") + escape_controls(text).expandtabs(4)
+        for piece in hunks(old, new) for sign, text, _ in piece.hunk
+    ]  # fmt: skip
+    assert [row.rstrip() for row in rows] == [row.rstrip() for row in expected]
+
+
+@pytest.mark.parametrize("theme", THEME_NAMES)
+def test_the_colours_of_changed_code_can_be_read_in_each_theme(theme: str) -> None:
+    app = ThemedApp[None](theme)
+    look = Look.from_theme(app.theme_variables)
+    backs = [look.added, look.removed, look.added_word, look.removed_word]
+    for _, style in look.changed_tokens:
+        assert style.color is not None
+        for back in backs:
+            assert back.bgcolor is not None
+            fore, ground = (Color.from_rich_color(each) for each in (style.color, back.bgcolor))
+            assert contrast(fore, ground) >= READABLE
 
 
 OUTPUT = ("a", "é ", "\n", "\t", "\x1b[2J", "\x1b]0;x\x07", "\u2028", "\x0c", "\x07")

@@ -96,6 +96,7 @@ def test_every_kind_of_block_is_shown() -> None:
         "",
         "  with a paragraph",
         "",
+        "  ▏ py",
         "  ▏ x = 1",
         "",
         "1. first",
@@ -107,6 +108,7 @@ def test_every_kind_of_block_is_shown() -> None:
         "──┼──",
         "1 │ 2",
         "",
+        "▏ python",
         "▏ def f():",
         "▏",
         '▏     return "x"',
@@ -201,6 +203,19 @@ def test_sums_of_heights_are_those_of_a_list(steps: list[tuple[bool, int, int]])
         place, rest = heights.find(row)
         assert sum(plain[:place]) + rest == row
         assert rest < plain[place]
+
+
+def test_items_of_a_task_list_have_boxes() -> None:
+    text = "- [ ] open\n- [x] **done** [ ]\n- [X]\n- [y] other\n\n1. [X] counted\n"
+    assert shown(text) == [
+        "☐ open", "☑ done [ ]", "• [X]", "• [y] other", "", "1. ☑ counted",
+    ]  # fmt: skip
+
+
+def test_a_code_block_names_its_language_once() -> None:
+    lines = [f"x = {number}" for number in range(3 * CODE_CUT)]
+    rows = shown("\n".join(["```py title=a", *lines, "```", "", "```", "plain", "```", ""]))
+    assert rows == ["▏ py", *(f"▏ {line}" for line in lines), "", "▏ plain"]
 
 
 def test_cells_of_a_table_stand_where_it_says() -> None:

@@ -61,7 +61,7 @@ def test_a_diff_replaces_only_the_arguments_that_it_shows() -> None:
     raw: Json = {"file_path": "/w/a", "old_string": "old\n", "new_string": "new\n"}
     more: Json = {**raw, "then": "rm -rf ~", "run": "/w/a", "replace_all": True}
     plain = lines(asked(EDIT, raw_input=raw))
-    assert plain == ["/w/a", "line 1", "- old", "+ new"]
+    assert plain == ["/w/a", "⋯", "- old", "+ new"]
     others = ["then: rm -rf ~", "run: /w/a", "replace_all: true"]
     assert lines(asked(EDIT, raw_input=more)) == [*others, *plain]
 
@@ -203,7 +203,8 @@ def test_escape_sequences_hide_nothing(text: str) -> None:
 def test_separators_that_change_are_shown(
     old: str, new: str, shown: Sequence[str], is_split: bool
 ) -> None:
-    found = [cell.strip() for row in lines(change(old, new), is_split=is_split)
+    # Side by side, the numbers of the lines are part of the row.
+    found = [cell.strip(" 0123456789") for row in lines(change(old, new), is_split=is_split)
              for cell in row.split(" │ ")]  # fmt: skip
     assert {*shown} <= {*found}
     assert "nothing changes" not in found

@@ -318,7 +318,7 @@ async def test_the_path_of_a_change_is_shown_once_and_a_change_has_no_last_lines
         item.add(diff, 1)
     app = TranscriptApp(*items)
     async with app.run_test(size=(60, 12)) as pilot:
-        await until(pilot, lambda: "│ + new" in lines(app))
+        await until(pilot, lambda: "│ 1 + new" in lines(app))
         assert close(lines(app))[:2] == ["◐ Call 1  +1 −1 · running ▸", ""]
         assert [line for line in lines(app) if "/w" in line] == ["│ cwd: /w", "│ /w/a.py"]
 
