@@ -237,6 +237,8 @@ class ChoiceAsk(KeyAsk):
         self.choices = ChoiceList(lines, cursor)
         self._flashed: str | Content | None = None
         self._flash_timer: Timer | None = None
+        self._blocked: int | None = None
+        """The choice whose obstacle is marked."""
 
     # What a question says
 
@@ -284,6 +286,8 @@ class ChoiceAsk(KeyAsk):
         """Show how to choose as soon as a choice counts."""
         wait = self.counts_from - self.timing.clock()
         text = self.hint() if wait <= 0 else ""
+        if self._blocked is not None and self.obstacle(self._blocked) is None:
+            self._forget_flash()
         if self._flashed is not None:
             text = self._flashed
         line = self.query_one(".hint", Static)
@@ -295,19 +299,28 @@ class ChoiceAsk(KeyAsk):
 
     def flash(self, text: str | Content) -> None:
         """Mark for a moment why a key does nothing."""
-        if self._flash_timer is not None:
-            self._flash_timer.stop()
+        self._forget_flash()
         self._flashed = text
         self._flash_timer = set_timer(self, self.timing.flash_s, self._end_flash)
         self.show_hint()
 
+    def _forget_flash(self) -> None:
+        if self._flash_timer is not None:
+            self._flash_timer.stop()
+        self._flashed = self._flash_timer = self._blocked = None
+
     def _end_flash(self) -> None:
-        self._flashed = self._flash_timer = None
+        self._forget_flash()
         self.show_hint()
 
     def come_too_early(self, key: str) -> None:
         went = "" if key == ENTER else f"; {key} went to your message, Tab comes back"
         self.flash(f"Too early: this has only just come{went}.")
+
+    def note_message(self, text: str) -> None:
+        """Say where a number went that was typed while the editor had the focus."""
+        if text in {*DIGITS} and self.decides(text) and not self.has_focus and not self._flashed:
+            self.flash(f"{text} went to your message; Tab comes here.")
 
     def decides(self, key: str) -> bool:
         return self.choices.place_of(key) is not None
@@ -329,6 +342,7 @@ class ChoiceAsk(KeyAsk):
             self.come_too_early(ENTER)
         elif obstacle is not None:
             self.flash(obstacle)
+            self._blocked = place
         elif not line.was_seen:
             end = "Read it to its end" if line.line.is_whole else "Its name never ends"
             self.flash(f"{end} below; then press {line.number or 'Enter'} again.")
@@ -337,6 +351,8 @@ class ChoiceAsk(KeyAsk):
 
     def action_move(self, by: int) -> None:
         self.choices.move(by)
+        self._end_flash()
 
     def action_aside(self, by: int) -> None:
         self.choices.go_aside(by)
+        self._end_flash()

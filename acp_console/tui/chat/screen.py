@@ -32,6 +32,7 @@ from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.ask_area import AskArea
 from acp_console.tui.chat.attachments import show_attachments
+from acp_console.tui.chat.choice_list import ChoiceAsk
 from acp_console.tui.chat.editor import PLACEHOLDER, PromptEditor
 from acp_console.tui.chat.form import Answered
 from acp_console.tui.chat.input_screen import InputScreen
@@ -414,6 +415,11 @@ class ChatScreen(Screen[None]):
         if self.chat.answer(event.permission, event.option_id, event.prompt.subject_shown):
             self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
             self.editor.focus()
+
+    @on(PromptEditor.Changed, "#editor")
+    def note_message(self) -> None:
+        if isinstance(prompt := self.open_prompt(), ChoiceAsk):
+            prompt.note_message(self.editor.text)
 
     @on(KeyAsk.Typed)
     def type_in_editor(self, event: KeyAsk.Typed) -> None:

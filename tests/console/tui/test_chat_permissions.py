@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from acp_console.tui.chat.form import PageView
 from acp_console.tui.chat.permission import CallDetails, PermissionView
 from acp_console.tui.confirm import ConfirmScreen
 from tests.console.conftest import Agent
-from tests.console.tui.chats import ASKS, BURST, chat_of, open_chat
+from tests.console.tui.chats import ASKS, AT_ONCE, BURST, chat_of, open_chat
 from tests.console.tui.conftest import place_of, say, until
 
 
@@ -276,7 +277,8 @@ async def test_a_rejection_can_be_explained_in_the_next_prompt(
 
 @pytest.mark.long
 async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Agent) -> None:
-    async with open_chat(workplace, agent(ASKS), size=(100, 30)) as (app, pilot):
+    timing = replace(AT_ONCE, flash_s=1000)
+    async with open_chat(workplace, agent(ASKS), size=(100, 30), timing=timing) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
         chat_of(app).editor.focus()
@@ -289,6 +291,7 @@ async def test_permission_prompt_takes_the_focus_once(workplace: Path, agent: Ag
         await pilot.press("2")
         assert chat_of(app).editor.text == "2"
         assert "? waits for you" in say(app)
+        await until(pilot, lambda: "2 went to your message" in say(app))
 
 
 @pytest.mark.long
