@@ -18,6 +18,7 @@ from acp_protocol.jsonrpc import Json
 
 Spender: TypeAlias = Literal["person", "tools", "agent"]
 
+_STEPS: Final = (RequestSent, ResponseReceived, CallChanged)
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
@@ -73,7 +74,8 @@ class TurnTimes:
     def apply(self, events: Iterable[SessionEvent]) -> None:
         """Add what the next frame means."""
         for event in events:
-            if event.turn is None or not event.is_fact:
+            # Nothing else changes on what time is spent.
+            if event.turn is None or not isinstance(event, _STEPS):
                 continue
             clock = self._clocks.get(event.turn.number)
             if clock is None:
@@ -84,7 +86,7 @@ class TurnTimes:
         """Return how the time of a turn was spent, until its end or until now."""
         clock = self._clocks.get(turn.number)
         end = now if turn.ended_at is None else turn.ended_at
-        return TimeSplit() if clock is None else clock.until(end)
+        return (_TurnClock(turn.began_at) if clock is None else clock).until(end)
 
     def calls(self, turn: SessionTurn, now: float) -> list[Step]:
         """Return the tool calls of a turn; those that have not ended go on until `now`."""
