@@ -6,10 +6,10 @@ import math
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from typing import ClassVar, Final
 
-from rich.cells import set_cell_size
+from rich.cells import cell_len, set_cell_size
 from textual.binding import BindingType
 
 from acp_console.traffic.analysis import BackgroundFold
@@ -39,7 +39,16 @@ MOMENT: Final = "│"
 """What took less than half a column."""
 ENDS: Final = {"error": "✗", "cancelled": "◌", "open": "▶"}
 """The end of a bar, by the ending of what it shows, if that was not a result."""
-LEGEND: Final = "━ answered  ? person  ┄ no output yet  ✗ error  ◌ cancelled  ▶ open  │ short"
+LEGEND: Final = (
+    "━ answered",
+    "? person",
+    "✗ error",
+    "▶ open",
+    "│ short",
+    "◌ cancelled",
+    "┄ no output yet",
+)
+"""The signs, the ones that are seen most first."""
 STYLES: Final = {"result": "", "error": "error", "cancelled": "muted", "open": "warning"}
 _LONG_STEPS: Final = (60, 120, 300, 600, 1800, 3600, 7200, 18_000, 36_000, 72_000, 180_000)
 """Seconds between two ticks, if they are at least a minute."""
@@ -124,6 +133,12 @@ def axis_text(began: float, ended: float, width: int, *, origin: float | None = 
     return " " * (names + TIMES + 2) + axis
 
 
+def _legend(width: int) -> str:
+    """Return as much of the legend as fits into a line."""
+    shown = accumulate(LEGEND, lambda text, sign: f"{text}  {sign}")
+    return next((text for text in reversed([*shown]) if cell_len(text) <= width), "")
+
+
 def _round_up(seconds: float) -> float:
     """Return the next round length: 1, 2 or 5 of a power of ten, from a minute on of minutes."""
     if seconds > 50:
@@ -164,9 +179,12 @@ def _draw(bar: Bar, room: int, start: float, length: float) -> Iterator[tuple[st
     columns = range(begin // 2, max((end + 1) // 2, begin // 2 + 1))
     shown = [(bar.style, _column(column, begin, end, bar, place)) for column in columns]
     if bar.ended - bar.began < length / room / 2:
-        columns, shown = columns[:1], [(bar.style, MOMENT)]
+        is_wait = bar.turn is None and bool(bar.waits)
+        columns, shown = columns[:1], [(bar.style, HATCH[0] if is_wait else MOMENT)]
     for stretch in bar.waits:
-        _hatch(shown, columns, *map(place, stretch), style="warning" * (bar.ending == "open"))
+        begin, end = map(place, stretch)
+        if end > begin:
+            _hatch(shown, columns, begin, end, style="warning" * (bar.ending == "open"))
     yield "", " " * columns.start
     for style, group in groupby(shown, key=lambda each: each[0]):
         yield style, "".join(text for _, text in group)
@@ -265,8 +283,8 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
             margin, origin = max(bar.ended - bar.began, 1e-4) / 20, bar.began
             began, ended = bar.began - margin, bar.ended + margin
             what = f"{bar.name} · {format_seconds(bar.ended - bar.began)} · z shows all {heading}"
-        self.show_heading(f"{what}\n{LEGEND}")
         width = self.lines.width
+        self.show_heading(f"{what}\n{_legend(width)}")
         self.column_head.show(axis_text(began, ended, width, origin=origin))
         self.lines.show(bar_lines(bars, began, ended, width))
 
@@ -371,7 +389,7 @@ def _turn(model: SessionModel, turn: SessionTurn, inner: Sequence[Exchange]) -> 
             words = model.subject(exchange)
         else:
             yield _exchange(model, exchange, 2)
-    how = turn.error or turn.stop_reason or ("ended" if turn.ended else "open")
+    how = "failed" if turn.error else turn.stop_reason or ("ended" if turn.ended else "open")
     name = f"turn {turn.number}" + ("" if how == "end_turn" else f", {how}")
     yield Bar(
         single_line(f"{name}: {words}" if words else name, NAMES[1]),
