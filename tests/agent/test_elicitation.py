@@ -74,7 +74,7 @@ async def test_a_question_without_an_answer_is_told_to_the_model(
         ({"action": "accept", "content": None}, "name is missing"),
         (
             {"action": "accept", "content": {"name": 5, "colour": "blue", "days": []}},
-            "name is no text; agreed is missing; colour offers no 'blue'",
+            "name is not text; agreed is missing; colour does not offer 'blue'",
         ),
     ],
 )
@@ -156,7 +156,7 @@ async def test_a_client_that_cannot_ask_is_not_asked(cwd: Path, version: int) ->
     async with open_session(cwd, version, capabilities=able()) as session:
         await session.turn("ask Why? then open https://example.org then tools")
         said = session.text
-        assert "Your client shows no forms." in said
-        assert "Your client opens no pages." in said
+        assert "Your client can't show forms." in said
+        assert "Your client can't open pages." in said
         assert "- `ask_user`" not in said
         assert session.client.requested == []
