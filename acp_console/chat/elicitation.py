@@ -22,6 +22,8 @@ from acp_protocol.jsonrpc import Json, RequestId
 from acp_protocol.safe_regex import PatternError, compile_pattern
 from acp_protocol.schema.forms import ascii_url, field_error
 
+_WHOLE: Final = re.compile(r"[-+]?\d+")
+"""A number that is sent as it was typed, without a fraction."""
 PATTERN_TIMEOUT_S: Final = 0.1
 """Seconds that the pattern of a field may take; after that the value counts as fitting."""
 _HOST: Final = re.compile(r"(?:[\w.-]+|\[[0-9a-f:.]+\])(?::\d+)?", re.ASCII | re.IGNORECASE)
@@ -63,7 +65,7 @@ class FormField:
     def value(self, text: str) -> Json:
         """Return the value that a typed text means, or the text itself if it means none."""
         with suppress(ValueError):
-            if self.kind == "integer":
+            if self.kind == "integer" or (self.kind == "number" and _WHOLE.fullmatch(text.strip())):
                 return int(text)
             if self.kind == "number" and isfinite(number := float(text)):
                 return number
@@ -76,7 +78,7 @@ class FormField:
         return text
 
     def error(self, value: Json) -> str | None:
-        """Return what does not fit, as a predicate: "is no date"; None if it fits."""
+        """Return what does not fit, as a predicate: "is not a valid date"; None if it fits."""
         if error := field_error(self.schema, value):
             return error
         pattern = get_text(self.schema, "pattern")

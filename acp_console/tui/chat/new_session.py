@@ -108,7 +108,7 @@ class NewSessionScreen(Dialog[SessionSetup | None]):
             except (OSError, RuntimeError, ValueError):
                 is_directory = False
             if not is_directory:
-                self._refuse(f"{each} is no directory")
+                self._refuse(f"{each} is not a directory")
                 return
         cwd, *directories = paths
         servers = self._setup.servers

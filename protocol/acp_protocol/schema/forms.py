@@ -18,10 +18,10 @@ MAX_SHOWN: Final = 80
 """Characters shown of the name of a field, or of a choice."""
 _NOUNS: Final[Mapping[str, str]] = {
     "string": "text",
-    "number": "number",
-    "integer": "whole number",
+    "number": "a number",
+    "integer": "a whole number",
     "boolean": "yes or no",
-    "array": "list of choices",
+    "array": "a list of choices",
 }
 _FORMATS: Final[Mapping[str, Callable[[str], object]]] = {
     "date": date.fromisoformat,
@@ -81,16 +81,16 @@ def field_error(field: Mapping[str, Json], value: Json) -> str | None:
             choices = cast("list[Json]", value)
             for choice in choices:
                 if not isinstance(choice, str):
-                    return "holds what is no text"
+                    return "holds something that is not text"
                 if error := _choice_error(get_object(field, "items"), choice):
                     return error
             return _range_error(field, len(choices), "minItems", "maxItems", " choices")
         case "number" | "integer" as kind if type(value) in (int, float):
             if kind == "integer" and value != int(value):
-                return "is no whole number"
+                return "is not a whole number"
             return _range_error(field, value, "minimum", "maximum")
         case str(kind) if kind in _NOUNS and not (kind == "boolean" and isinstance(value, bool)):
-            return f"is no {_NOUNS[kind]}"
+            return f"is not {_NOUNS[kind]}"
         case _:
             return None
 
@@ -102,7 +102,7 @@ def _choice_error(field: Mapping[str, Json], value: str) -> str | None:
         choices = [as_object(each).get("const") for each in cast("list[Json]", titled)]
     if not isinstance(choices, list) or value in choices:
         return None
-    return f"offers no {single_line(value, MAX_SHOWN)!r}"
+    return f"does not offer {single_line(value, MAX_SHOWN)!r}"
 
 
 def _range_error(
@@ -122,4 +122,4 @@ def _format_error(format_: Json, value: str) -> str | None:
         fits = check is None or bool(check(value))
     except ValueError:
         fits = False
-    return None if fits else f"is no {format_}"
+    return None if fits else f"is not a valid {format_}"

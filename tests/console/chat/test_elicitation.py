@@ -106,14 +106,15 @@ async def test_a_form_has_a_field_of_each_type_that_can_be_filled_in(version: in
         ("name", "Eve", "Eve", None),
         ("name", "E", "E", "is less than 2 characters"),
         ("size", "1.5", 1.5, None),
-        ("size", "nan", "nan", "is no number"),
-        ("size", "0", 0.0, "is less than 0.5"),
+        ("size", "nan", "nan", "is not a number"),
+        ("size", "41", 41, None),
+        ("size", "0", 0, "is less than 0.5"),
         ("count", "3", 3, None),
-        ("count", "3.5", "3.5", "is no whole number"),
+        ("count", "3.5", "3.5", "is not a whole number"),
         ("sure", "Yes", True, None),
-        ("sure", "perhaps", "perhaps", "is no yes or no"),
+        ("sure", "perhaps", "perhaps", "is not yes or no"),
         ("colour", "red", "r", None),
-        ("colour", "blue", "blue", "offers no 'blue'"),
+        ("colour", "blue", "blue", "does not offer 'blue'"),
     ],
 )
 async def test_a_typed_text_is_read_and_held_against_its_field(
@@ -121,6 +122,7 @@ async def test_a_typed_text_is_read_and_held_against_its_field(
 ) -> None:
     [found] = [each for each in (await form(EVERY_FIELD)).fields if each.name == name]
     assert (found.value(text), found.error(value)) == (value, error)
+    assert type(found.value(text)) is type(value)
 
 
 async def test_what_is_missing_or_does_not_fit_is_said_field_by_field() -> None:

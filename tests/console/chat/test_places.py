@@ -28,7 +28,7 @@ def facts(line: object = None, raw: Any = None, **more: Any) -> CallFacts:
         pytest.param(facts(3), None, id="a part or a whole file"),
         pytest.param(facts(raw={"edits": [{"old_string": OLD}]}), None, id="a part somewhere"),
         pytest.param(facts(3, {"old_string": OLD}), 3, id="a part at a line"),
-        pytest.param(facts("5"), 1, id="a line that is no number"),
+        pytest.param(facts("5"), 1, id="a line that is not a number"),
         pytest.param(CallFacts(raw_input=[{}]), 1, id="no location"),
     ],
 )

@@ -82,7 +82,7 @@ async def test_a_session_begins_with_what_was_chosen_and_goes_on_with_it(
         await until(pilot, lambda: "files  /bin/files" in say(app) and "web  https" in say(app))
         app.screen.query_one("#setup-directories", Input).value = "'no such place'"
         await pilot.press("ctrl+s")
-        await until(pilot, lambda: "is no directory" in say(app))
+        await until(pilot, lambda: "is not a directory" in say(app))
         app.screen.query_one("#setup-directories", Input).value = "'other place'"
         app.screen.query_one(SelectionList).focus()
         await pilot.press("space", "down", "down", "space", "ctrl+s")
