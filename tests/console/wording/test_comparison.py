@@ -18,7 +18,7 @@ UPDATE = "$.params.update"
             "session_info_update",
             UPDATE,
             {"sessionUpdate": "session_info_update", "title": "Mend the test", "updatedAt": "now"},
-            "Mend the test",
+            'title "Mend the test", updated now',
         ),
         (
             "plan",
