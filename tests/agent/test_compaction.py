@@ -137,15 +137,15 @@ async def test_a_client_that_shows_no_compaction_is_told_in_words(cwd: Path) -> 
         await session.turn("hello")
         await session.turn("/compact")
         assert compactions(session.client) == []
-        assert session.text.endswith("goes on with this:\n\n> so far\n\n")
+        assert session.text.endswith("continues from this:\n\n> so far\n\n")
 
 
 @pytest.mark.parametrize(
     ("summary", "why"),
     [
         (ModelFailedError("It is down."), "It is down."),
-        ([ReasoningDelta("hm")], "The model gave no summary."),
-        ([TextDelta("I will not"), Stop("refusal")], "The model gave no summary."),
+        ([ReasoningDelta("hm")], "The model returned no summary."),
+        ([TextDelta("I will not"), Stop("refusal")], "The model returned no summary."),
         ([TextDelta("The user wants"), Stop("max_tokens")], "The summary was cut off."),
         ([TextDelta("The user wants"), Continue()], "The summary was cut off."),
     ],
@@ -157,7 +157,7 @@ async def test_a_summary_that_fails_leaves_all_as_it_was(
     async with open_session(cwd, model=model) as session:
         await session.turn("hello")
         assert await session.turn("/compact") == "end_turn"
-        assert session.text.endswith(f"all is as it was. {why}\n\n")
+        assert session.text.endswith(f"nothing has changed. {why}\n\n")
         await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
 
@@ -166,7 +166,7 @@ async def test_where_nothing_was_said_there_is_nothing_to_sum_up(cwd: Path) -> N
     model = Scribe()
     async with open_session(cwd, model=model) as session:
         await session.turn("/compact")
-        assert "Nothing was said yet" in session.text
+        assert "There is nothing to summarize yet" in session.text
     assert model.asked == []
 
 
@@ -202,7 +202,7 @@ async def test_a_cancelled_compaction_is_told_in_words_as_well(cwd: Path) -> Non
     store, model = SessionStore(), Scribe()
     begun = anyio.Event()
     model.on_summary, model.hangs = begun.set, True
-    told = "No room was made, and all is as it was. It was cancelled.\n\n"
+    told = "No room was made; nothing has changed. It was cancelled.\n\n"
     async with connected(cwd, store=store, model=model) as it:
         session = await it.new()
         await session.turn("hello")
@@ -232,8 +232,8 @@ async def test_the_time_of_a_turn_bounds_a_compaction(cwd: Path) -> None:
         await session.turn("hello")
         model.hangs = True
         assert await session.turn("/compact") == "max_turn_requests"
-        assert "all is as it was" in session.text
-        assert session.text.endswith("I stop here: 0.5 s in one turn is the limit.")
+        assert "nothing has changed" in session.text
+        assert session.text.endswith("I'm stopping here: 0.5 s in one turn is the limit.")
         await session.turn("and on")
     assert texts(model.heard[-1]) == ["hello", "and on"]
     assert model.heard[-1][1] == AssistantMessage((TextDelta("well"),))

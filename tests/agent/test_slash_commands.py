@@ -101,7 +101,7 @@ def test_a_name_stays_code_whatever_backticks_are_in_it(name: str) -> None:
 def test_help_names_commands_and_instructions() -> None:
     told = help_text("m", LOCAL_COMMANDS, ["AGENTS.md"], is_cut=False)
     assert [f"`/{each.name}" in told for each in LOCAL_COMMANDS] == [True] * len(LOCAL_COMMANDS)
-    assert told.endswith("The model gets the instructions of the project in `AGENTS.md`.")
+    assert told.endswith("The model also gets the project's instructions from `AGENTS.md`.")
     cut = help_text("m", LOCAL_COMMANDS, ["AGENTS.md"], is_cut=True)
     assert cut.endswith("it gets the first 32768 characters.")
     assert "instructions" not in help_text("m", LOCAL_COMMANDS, [], is_cut=False)
@@ -114,14 +114,14 @@ def test_tools_are_named_with_their_kinds() -> None:
 
 
 def test_what_was_spent_is_told_as_far_as_it_is_known() -> None:
-    assert usage_text("m", TokenUsage(0, 0), ContextWindow()).startswith("Nothing was spent")
+    assert usage_text("m", TokenUsage(0, 0), ContextWindow()).startswith("Nothing has been spent")
     spent = TokenUsage(1200, 80, reasoning_tokens=30, cache_read_tokens=1000, cost=0.01234)
     told = usage_text("m", spent, ContextWindow(640, 1000))
     assert told.splitlines()[2:] == [
-        "- read: 1200 tokens, 1000 of them from a cache",
-        "- written: 80 tokens, 30 of them for thoughts",
+        "- input: 1200 tokens, 1000 of them from a cache",
+        "- output: 80 tokens, 30 of them for thinking",
         "- cost: $0.0123",
-        "- window: 640 of 1000 tokens, 64 %",
+        "- context window: 640 of 1000 tokens, 64 %",
     ]
     unknown = usage_text("m", TokenUsage(1, 1), ContextWindow())
     assert "is not known" in unknown
@@ -132,9 +132,9 @@ def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None
     rules = PermissionPolicy(rules=(PolicyRule("deny", "delete"),))
     permissions = SessionPermissions(rules, tmp_path)
     assert permissions_text(permissions, "").endswith(
-        "Nothing is remembered of your answers in this session."
+        "None of your answers are remembered in this session."
     )
-    assert permissions_text(permissions, "forget").startswith("Nothing is remembered")
+    assert permissions_text(permissions, "forget").startswith("None of your answers")
     call = command("cargo", "te`st")
     permissions.record_choice(call, selected("allow-always"))
     told = permissions_text(permissions, "")
@@ -142,7 +142,10 @@ def test_what_is_remembered_is_told_and_can_be_forgotten(tmp_path: Path) -> None
     assert "- allow exactly ``cargo 'te`st'``" in told
     assert permissions.decide(call) is not None
     assert "forgets it" in permissions_text(permissions, "everything")
-    assert permissions_text(permissions, "forget") == "1 answer was forgotten: you are asked again."
+    assert (
+        permissions_text(permissions, "forget")
+        == "1 answer was forgotten; you will be asked again."
+    )
     assert permissions.decide(call) is None
 
 

@@ -129,7 +129,7 @@ async def test_a_turn_ends_at_its_limits_and_says_so(
     turn.usage, turn.limits = TokenUsage(1000, 1000), limits
     assert await run_turn(turn) == stop
     assert len(model.seen) == asked
-    sentence = f"\n\nI stop here: {said} is the limit."
+    sentence = f"\n\nI'm stopping here: {said} is the limit."
     assert client.updates[-1]["content"]["text"] == sentence
     assert turn.history[-1] == AssistantMessage((TextDelta(sentence),))
 
@@ -215,7 +215,7 @@ async def test_why_a_reply_was_stopped_is_told_behind_it(cwd: Path) -> None:
     turn = context(cwd, ListedModel([TextDelta("a"), Stop("max_tokens", "it is long")]), client)
     assert await run_turn(turn) == "max_tokens"
     told = "".join(update["content"]["text"] for update in client.updates)
-    assert told == "a\n\nI stop here: it is long."
+    assert told == "a\n\nI'm stopping here: it is long."
 
 
 async def test_a_paused_reply_goes_on_behind_what_it_has_said(cwd: Path) -> None:

@@ -52,8 +52,8 @@ async def test_a_wait_is_told_as_a_notice_or_among_the_thoughts_and_never_kept(
 
 
 SUMMARY = [{"type": "text", "text": "- a\n\n- b"}]
-IN_WORDS = "What was said so far was summed up. The model goes on with this:\n\n> - a\n>\n> - b\n\n"
-UNCHANGED = "No room was made, and all is as it was. It is down.\n\n"
+IN_WORDS = "The conversation was summarized. The model continues from this:\n\n> - a\n>\n> - b\n\n"
+UNCHANGED = "No room was made; nothing has changed. It is down.\n\n"
 
 
 @pytest.mark.parametrize(

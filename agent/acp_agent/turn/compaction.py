@@ -114,7 +114,7 @@ def _compactable(context: TurnContext, *, goes_on: bool) -> Sequence[HistoryEntr
         # Nothing was done about it yet.
         history.pop()
     if not any(isinstance(entry, AssistantMessage) for entry in history):
-        raise CompactionFailedError("Nothing was said yet that could be summed up.")
+        raise CompactionFailedError("There is nothing to summarize yet.")
     return history
 
 
@@ -155,7 +155,7 @@ async def _request_summary(
                     # Thoughts and calls are no part of a summary.
                     continue
     if not text.strip() or (isinstance(stop, Stop) and stop.reason == "refusal"):
-        raise CompactionFailedError("The model gave no summary.")
+        raise CompactionFailedError("The model returned no summary.")
     if stop is not None:
         raise CompactionFailedError("The summary was cut off.")
     return text.strip(), usage

@@ -39,7 +39,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.schema.words import StopReason
 
-_LIMIT: Final = "\n\nI stop here: {} is the limit."
+_LIMIT: Final = "\n\nI'm stopping here: {} is the limit."
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ async def _stream_reply(context: TurnContext) -> _Reply:
                         events.append(event)
                         await _show(context, event)
         if stop is not None and stop.why:
-            events.append(why := TextDelta(f"\n\nI stop here: {stop.why}."))
+            events.append(why := TextDelta(f"\n\nI'm stopping here: {stop.why}."))
             await _show(context, why)
         is_whole = stop is None
     finally:

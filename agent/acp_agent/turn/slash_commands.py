@@ -34,17 +34,19 @@ from acp_agent.turn.loop import model_error_response, run_turn, timeout_notice
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.schema.words import StopReason
 
-HELP: Final = SlashCommand("help", "What you can say here, and which commands there are")
+HELP: Final = SlashCommand("help", "Show what you can say here, and the commands")
 TOOLS: Final = SlashCommand("tools", "The tools and MCP servers of this session")
 USAGE: Final = SlashCommand("usage", "Tokens and cost of this session, and how full the window is")
 PERMISSIONS: Final = SlashCommand(
     "permissions", "What was allowed or rejected for good in this session", "forget"
 )
 COMPACT: Final = SlashCommand(
-    "compact", "Let the model sum up what was said and go on with that alone", "what matters"
+    "compact",
+    "Have the model summarize the conversation and continue from the summary",
+    "what matters",
 )
 INIT: Final = SlashCommand(
-    "init", "Let the model write an AGENTS.md for this project", "what matters"
+    "init", "Have the model write an AGENTS.md for this project", "what matters"
 )
 LOCAL_COMMANDS: Final = (HELP, TOOLS, USAGE, PERMISSIONS)
 """Commands that the agent answers by itself."""
@@ -67,7 +69,7 @@ directory. If there is one, improve it and keep what is right in it.
 """
 _ALSO: Final = "\nThe user says what matters besides: {}\n"
 _COMMAND: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
-_NO_GRANTS: Final = "Nothing is remembered of your answers in this session."
+_NO_GRANTS: Final = "None of your answers are remembered in this session."
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +180,7 @@ def help_text(
 
     `is_cut` if a part of the instructions was cut off.
     """
-    lines = [f"Say what you want done, in your own words: {code(model)} answers. Or:", ""]
+    lines = [f"Say what you want done, in your own words; {code(model)} answers. Commands:", ""]
     for command in commands:
         hint = f" [{command.hint}]" if command.hint else ""
         lines.append(
@@ -186,8 +188,10 @@ def help_text(
         )
     if instructions:
         files = ", ".join(map(code, instructions))
-        cut = f" They are too long: it gets the first {MAX_CHARS} characters." if is_cut else ""
-        lines += ["", f"The model gets the instructions of the project in {files}.{cut}"]
+        cut = (
+            f" They are too long; it gets only the first {MAX_CHARS} characters." if is_cut else ""
+        )
+        lines += ["", f"The model also gets the project's instructions from {files}.{cut}"]
     return "\n".join(lines)
 
 
@@ -209,9 +213,9 @@ def tools_text(servers: McpServers) -> str:
 def usage_text(model: str, spent: TokenUsage, window: ContextWindow) -> str:
     """Return what was spent, and how full the window is."""
     if not spent.total:
-        return "Nothing was spent in this session so far, as far as the model's service tells."
+        return "Nothing has been spent in this session, as far as the model's service reports."
     cached = f", {spent.cache_read_tokens} of them from a cache" if spent.cache_read_tokens else ""
-    thought = f", {spent.reasoning_tokens} of them for thoughts" if spent.reasoning_tokens else ""
+    thought = f", {spent.reasoning_tokens} of them for thinking" if spent.reasoning_tokens else ""
     if window.size > 0:
         share = round(100 * window.used / window.size)
         fullness = f"{window.used} of {window.size} tokens, {share} %"
@@ -219,12 +223,12 @@ def usage_text(model: str, spent: TokenUsage, window: ContextWindow) -> str:
         fullness = "the size of the model's context window is not known; set it with `--window`"
     cost = "unknown" if spent.cost is None else f"${spent.cost:.4f}"
     lines = [
-        f"All replies of this session together, by {code(model)} now:",
+        f"All replies in this session; the model is now {code(model)}:",
         "",
-        f"- read: {spent.input_tokens} tokens{cached}",
-        f"- written: {spent.output_tokens} tokens{thought}",
+        f"- input: {spent.input_tokens} tokens{cached}",
+        f"- output: {spent.output_tokens} tokens{thought}",
         f"- cost: {cost}",
-        f"- window: {fullness}",
+        f"- context window: {fullness}",
     ]
     return "\n".join(lines)
 
@@ -238,7 +242,7 @@ def permissions_text(permissions: SessionPermissions, rest: str, prefix: str = "
         if not count:
             return _NO_GRANTS
         verb = "was" if count == 1 else "were"
-        return f"{_count(count, 'answer')} {verb} forgotten: you are asked again."
+        return f"{_count(count, 'answer')} {verb} forgotten; you will be asked again."
     if rest:
         return f"{code(shows)} shows what is remembered, {forgets} forgets it."
     mode = next(name for id_, name, _ in MODES if id_ == permissions.mode)
@@ -248,7 +252,7 @@ def permissions_text(permissions: SessionPermissions, rest: str, prefix: str = "
         lines += ["", "Rules of the configuration:", ""]
         lines += [f"- {code(str(rule))}" for rule in standing]
     known = permissions.grants
-    lines += ["", "You have said for this session:" if known else _NO_GRANTS, ""]
+    lines += ["", "You decided for this session:" if known else _NO_GRANTS, ""]
     for rule, verdict in known.items():
         verb = "allow" if verdict == "allow" else "reject"
         lines.append(f"- {verb} {_quoted(rule.describe())}")

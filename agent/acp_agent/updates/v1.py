@@ -144,7 +144,9 @@ class SessionUpdates:
         self._message = None
         is_end = members.get("status") != "in_progress"
         if not is_end and not self.shows_compactions:
-            await self.retrying("Room is made.", "What was said so far is summed up for the model.")
+            await self.retrying(
+                "Making room.", "The conversation is being summarized for the model."
+            )
         await self._emit(events.compaction(id_, members), is_end=is_end)
 
     def render(self, event: Event) -> RenderedUpdates:
@@ -292,12 +294,12 @@ def _compaction_text(members: Mapping[str, Json]) -> str:
             summary = "\n".join(block["text"] for block in members["summary"])
             quoted = "\n".join(f"> {line}".rstrip() for line in summary.splitlines())
             return (
-                f"What was said so far was summed up. The model goes on with this:\n\n{quoted}\n\n"
+                f"The conversation was summarized. The model continues from this:\n\n{quoted}\n\n"
             )
         case "failed":
-            return f"No room was made, and all is as it was. {members['error']}\n\n"
+            return f"No room was made; nothing has changed. {members['error']}\n\n"
         case "cancelled":
-            return "No room was made, and all is as it was. It was cancelled.\n\n"
+            return "No room was made; nothing has changed. It was cancelled.\n\n"
         case _:
             return ""
 
