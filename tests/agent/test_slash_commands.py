@@ -103,7 +103,7 @@ def test_help_names_commands_and_instructions() -> None:
     assert [f"`/{each.name}" in told for each in LOCAL_COMMANDS] == [True] * len(LOCAL_COMMANDS)
     assert told.endswith("The model also gets the project's instructions from `AGENTS.md`.")
     cut = help_text("m", LOCAL_COMMANDS, ["AGENTS.md"], is_cut=True)
-    assert cut.endswith("it gets the first 32768 characters.")
+    assert cut.endswith("it gets only the first 32768 characters.")
     assert "instructions" not in help_text("m", LOCAL_COMMANDS, [], is_cut=False)
 
 
