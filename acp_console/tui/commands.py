@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import Final, Literal, TypeAlias
 
 from textual.binding import Binding, BindingType
@@ -66,7 +67,8 @@ class Command:
 # fmt: off
 _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "everywhere": (
-        Command("console.help", "f1", "help", "Help", "Explain this screen"),
+        Command("console.help", "f1,question_mark", "help", "Help",
+                "Show the keys of this screen; ? does where no text is written"),
         Command("console.paused", "alt+p", "paused", "Paused",
                 "Go to the message that a proxy has paused"),
         Command("console.quit", "ctrl+q", "quit", "Quit",
@@ -81,7 +83,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "chat": (
         Command("chat.traffic", "ctrl+t,f2", "traffic", "Traffic",
                 "Show or hide the traffic next to the chat"),
-        Command("chat.alone", "f4", "alone", "Wide",
+        Command("chat.alone", "f4,alt+w", "alone", "Wide",
                 "Switch between traffic alone and traffic next to the chat"),
         Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn"),
         Command("chat.page_up", "pageup", "page(-1)", "Up", "Scroll the transcript up", False),
@@ -94,7 +96,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("chat.search", "ctrl+f", "search", "Search", "Search the transcript", False),
         Command("chat.mode", "shift+tab", "mode_or_back", "Mode",
                 "Go to the agent's next mode, or to what asks you", False),
-        Command("chat.options", "f6", "options", "Options",
+        Command("chat.options", "alt+o,f6", "options", "Options",
                 "Choose mode, model and other options of the session", False),
         Command("chat.history", "ctrl+r", "history", "History",
                 "Search the prompts that were sent before", False),
@@ -104,21 +106,21 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Copy what is selected, otherwise stop the turn", False),
         Command("chat.save", "ctrl+s", "save", "Save",
                 "Save or export the chat: as Markdown, HTML, text or a recording", False),
-        Command("chat.restart", "f5", "restart", "Restart", "Restart the agent", False),
+        Command("chat.restart", "alt+r,f5", "restart", "Restart", "Restart the agent", False),
         Command("chat.home", "ctrl+o,f3", "home", "Switch",
                 "Go to the first screen, where other chats are; this one goes on"),
         Command("chat.new", "ctrl+n", "new", "New",
                 "Open another session of the same agent", False),
         Command("chat.new_with", "alt+n", "new_with", "New with",
                 "Choose directories and MCP servers of another session", False),
-        Command("chat.sessions", "f7", "sessions", "Sessions",
+        Command("chat.sessions", "alt+l,f7", "sessions", "Sessions",
                 "List the sessions that the agent keeps, and open one", False),
-        Command("chat.fork", "f8", "fork", "Fork", "Go on in a copy of this session", False),
-        Command("chat.work", "f9", "work", "Background",
+        Command("chat.fork", "alt+f,f8", "fork", "Fork", "Go on in a copy of this session", False),
+        Command("chat.work", "alt+b,f9", "work", "Background",
                 "List subagents and work in the background, to open or cancel it", False),
-        Command("chat.rename", "f10", "rename", "Rename",
+        Command("chat.rename", "alt+t,f10", "rename", "Rename",
                 "Give the session another title, if the agent can", False),
-        Command("chat.account", "f12", "account", "Account",
+        Command("chat.account", "alt+a,f12", "account", "Account",
                 "Show who is logged in at the agent; log in or out", False),
         Command("chat.next", "alt+down", "switch(1)", "Next chat",
                 "Show the next open chat", False),
@@ -171,7 +173,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Show the conversation, the traffic, or both"),
         Command("watch.save", "ctrl+s", "save", "Save",
                 "Save or export rows: as a recording, Markdown, HTML or text", False),
-        Command("watch.intercept", "f2", "intercept", "Breakpoints",
+        Command("watch.intercept", "f2,B", "intercept", "Breakpoints",
                 "List, add and remove breakpoints"),
     ),
     "traffic": (
@@ -365,21 +367,26 @@ EDITOR_KEYS: Final = (
 
 
 PRIORITY: Final = ("f1", "f2", "f3", "f4", "f5", "f6", "f7", "f8", "ctrl+t", "ctrl+o", "ctrl+n",
-                   "ctrl+q", "alt+n", "alt+p", "alt+s")  # fmt: skip
+                   "ctrl+q", "alt+f", "alt+l", "alt+n", "alt+o", "alt+p", "alt+r", "alt+s",
+                   "alt+w")  # fmt: skip
 """Keys that no widget may take, nor a dialog those of the app."""
 
 
 def bindings(scope: Scope) -> list[BindingType]:
+    """Return the bindings of the commands of a scope; the footer shows the first key of each."""
     return [
         Binding(
-            command.key,
+            ",".join(keys),
             command.action,
             command.title,
             tooltip=command.help,
-            show=command.is_in_footer,
+            show=command.is_in_footer and not number,
             id=command.id,
-            priority=any(name in command.key for name in PRIORITY),
+            priority=is_priority,
         )
         for command in COMMANDS
         if command.scope == scope
+        for number, (is_priority, keys) in enumerate(
+            groupby(command.key.split(","), PRIORITY.__contains__)
+        )
     ]

@@ -25,7 +25,7 @@ class HelpScreen(Overlay[None]):
     """A table of the keys."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("f1,q,enter", "leave", "Close", show=False),
+        Binding("f1,question_mark,q,enter", "leave", "Close", show=False),
     ]
 
     def __init__(

@@ -119,4 +119,5 @@ def commands_of(kind: type[DOMNode]) -> list[Command]:
         for binding in each.__dict__.get("BINDINGS", ())
         if isinstance(binding, Binding)
     ]
-    return [_COMMANDS[each] for each in ids if each in _COMMANDS]
+    # Keys of one command may have bindings of their own.
+    return [_COMMANDS[each] for each in dict.fromkeys(ids) if each in _COMMANDS]

@@ -91,6 +91,10 @@ class PromptEditor(TextArea):
             event.prevent_default()
             event.stop()
             self.post_message(self.MenuKey(menu_keys[event.key]))
+        elif event.key == "question_mark" and not self.text:
+            event.prevent_default()
+            event.stop()
+            await self.run_action("app.help")
         elif event.key == "enter":
             event.prevent_default()
             event.stop()

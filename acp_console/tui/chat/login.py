@@ -51,7 +51,7 @@ class LoginView(ChoiceAsk):
         """The method whose variables are asked for."""
 
     def compose(self) -> ComposeResult:
-        text = "The agent wants you to log in; F5 restarts it."
+        text = "The agent wants you to log in; alt+r restarts it."
         if self._can_leave:
             text = "Log in; Esc goes back."
         elif not self._methods:
@@ -92,7 +92,7 @@ class LoginView(ChoiceAsk):
         if method.kind == "variables":
             self._ask_for_variables(method)
         elif method.kind == "terminal" and not method.is_own_program:
-            text = f"Run this yourself, then press F5: {escape_controls(login_line(method))}"
+            text = f"Run this yourself, then press alt+r: {escape_controls(login_line(method))}"
             self.notify(text, markup=False, timeout=30)
         else:
             self.post_message(self.Chosen(method, {}))

@@ -374,7 +374,7 @@ class ChatScreen(Screen[None]):
             return
         if self.chat.has_failed_to_start:
             self.editor.put(event.text)
-            text = "Not sent: the agent did not start. F5 tries again, F3 lists the agents."
+            text = "Not sent: the agent did not start. alt+r tries again, ctrl+o lists the agents."
             self.notify(text, severity="warning", markup=False)
             return
         self.editor.placeholder = PLACEHOLDER
@@ -814,7 +814,7 @@ class ChatScreen(Screen[None]):
         tail: tuple[str, ...] = getattr(error, "stderr_tail", ())
         hint = "The agent is still running; write another prompt."
         if self.chat.state == "stopped":
-            hint = "F5 restarts the agent, F3 lists the agents."
+            hint = "alt+r restarts the agent, ctrl+o lists the agents."
         # What comes last may not fit.
         width = max(self.query_one("#talk").size.width - 10, 20)
         lines = [f"✗ {error}", hint, *(f"  | {single_line(line, width)}" for line in tail[-5:])]
@@ -868,6 +868,6 @@ class ChatScreen(Screen[None]):
             parts.append(single_line(chat.session_title, 40))
         self._watch_stop()
         if self._is_stop_overdue:
-            parts.append("F5 restarts the agent")
+            parts.append("alt+r restarts the agent")
         texts = [Text.assemble(part) for part in parts]
         self._say("status", Text("  ·  ", no_wrap=True).join(texts))

@@ -29,7 +29,7 @@ STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "can
 MOST_STEPS: Final = 12
 MOST_FILES: Final = 12
 MOST_WORK: Final = 6
-"""Subagents and background work below a chat; F9 lists all."""
+"""Subagents and background work below a chat; alt+b lists all."""
 NEARLY_FULL: Final = 0.7
 FULL: Final = 0.9
 """Shares of the context from which the gauge has another colour."""

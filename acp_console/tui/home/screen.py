@@ -13,6 +13,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.content import Content
+from textual.events import Key
 from textual.message import Message
 from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
@@ -79,6 +80,14 @@ class HomeLine(Input):
     """The line; it binds Enter itself, because the binding of `Input` hides the screen's."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("enter", "submit", "Open")]
+
+    async def _on_key(self, event: Key) -> None:
+        if event.key == "question_mark" and not self.value:
+            event.prevent_default()
+            event.stop()
+            await self.run_action("app.help")
+        else:
+            await super()._on_key(event)
 
 
 class HomeScreen(Screen[None]):

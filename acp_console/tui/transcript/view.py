@@ -664,7 +664,11 @@ class TranscriptView(Widget, can_focus=True):
         return "" if self._selection is None else self._laid_out.text_between(*self._selected)
 
 
-_KEYS: Final = {"space", *(each.key for each in COMMANDS if each.scope == "transcript")}
+_KEYS: Final = {
+    "space",
+    "question_mark",
+    *(each.key for each in COMMANDS if each.scope == "transcript"),
+}
 
 
 def _is_in(y: int, span: tuple[int, int]) -> bool:

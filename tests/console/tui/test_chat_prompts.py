@@ -12,7 +12,9 @@ from textual.events import Key
 from acp_console.agents.spec import DEMO_AGENT, command_agent
 from acp_console.kept.prompt_history import PromptHistory
 from acp_console.tui.app import ConsoleApp
+from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.permission import PermissionView
+from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_inspector.journal import Frame
 from tests.console.conftest import Agent
@@ -299,3 +301,20 @@ async def test_earlier_prompts_are_searched(workplace: Path, tmp_path: Path) -> 
         await until(pilot, lambda: chat_of(app).editor.text == "mend the parser")
         await pilot.press("ctrl+u", "up", "up")
         await until(pilot, lambda: chat_of(app).editor.text == "write the docs\nin English")
+
+
+async def test_a_question_mark_is_help_where_no_text_is_written(workplace: Path) -> None:
+    async with open_chat(workplace) as (app, pilot):
+        chat = chat_of(app)
+        await pilot.press(*"why?")
+        assert chat.editor.text == "why?"
+        chat.conversation.focus()
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("question_mark", "tab")
+        chat.editor.clear()
+        chat.editor.focus()
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("escape", "alt+o")
+        await until(pilot, lambda: isinstance(app.screen, OptionsScreen))

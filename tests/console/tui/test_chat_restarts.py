@@ -33,7 +33,7 @@ async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Pat
     async with app.run_test(size=(100, 30), notifications=True) as pilot:
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
-        assert "F5 starts the agent again" in say(app)
+        assert "alt+r restarts the agent" in say(app)
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
         assert "there is no such command" in say(app)
@@ -59,7 +59,7 @@ async def test_an_agent_that_dies_is_told_with_its_last_words_and_starts_anew(
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "exited with code 9" in say(app))
         assert "no [b]memory[/b] left" in say(app)
-        assert "F5 starts the agent again" in say(app)
+        assert "alt+r restarts the agent" in say(app)
         # One row each.
         assert len(re.findall(r"  \| (?:words )+.*…", say(app))) == 4
         await pilot.press("f5")
@@ -188,9 +188,11 @@ async def test_an_agent_that_does_not_stop_can_be_restarted_says_the_screen(
     ) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: "◐ working" in say(app))
-        assert "F5 restarts" not in say(app)
+        assert "alt+r restarts" not in say(app)
         await pilot.press("escape")
-        await until(pilot, lambda: "stopping" in say(app) and "F5 restarts the agent" in say(app))
+        await until(
+            pilot, lambda: "stopping" in say(app) and "alt+r restarts the agent" in say(app)
+        )
 
 
 @pytest.mark.long
@@ -207,9 +209,9 @@ async def test_what_ends_a_running_turn_asks_first(workplace: Path, agent: Agent
         await pilot.press("f5")
         await until(pilot, lambda: isinstance(app.screen, ConfirmScreen))
         await pilot.press("ctrl+q")
-        await until(pilot, lambda: "ends with this program. Quit?" in say(app))
+        await until(pilot, lambda: "quitting ends its agent. Quit?" in say(app))
         await pilot.press("n")
-        await until(pilot, lambda: "Restart the agent?" in say(app))
+        await until(pilot, lambda: "restarting the agent ends it" in say(app))
         await pilot.press("y")
         await until(pilot, lambda: "agent restarted" in say(app) and "● ready" in say(app))
 

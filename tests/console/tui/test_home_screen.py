@@ -17,6 +17,7 @@ from acp_console.home import Entry, recording_entries
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.confirm import ConfirmScreen
+from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
 from tests.console.tui.conftest import LIMIT, notices, say, until
@@ -59,6 +60,12 @@ async def test_typing_at_home_filters_the_agents(workplace: Path) -> None:
     app = ConsoleApp(agent=agent, cwd=workplace)
     async with app.run_test(size=(100, 30)) as pilot:
         await until(pilot, lambda: "my-agent" in say(app) and "Demo agent" in say(app))
+        # A question mark is help only in an empty line.
+        await pilot.press("question_mark")
+        await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+        await pilot.press("question_mark", "a", "question_mark")
+        await until(pilot, lambda: app.screen.query_one(Input).value == "a?")
+        await pilot.press("escape")
         await pilot.press(*"my-a")
         await until(pilot, lambda: "Demo agent" not in say(app))
         # What can be no path is text like any other.

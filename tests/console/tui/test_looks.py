@@ -338,7 +338,7 @@ STATES: Final = {
     "menu-history": State([READY, ["ctrl+r"], "rename Token"], WAITS),
     "options": State([READY, "Ask first", ["f6"], "Type to filter"], WAITS),
     "sessions": State([READY, ["f7"], "Draft the changelog"], LISTS),
-    "crashed": State([READY, ASK, "F5 restarts the agent"], CRASH),
+    "crashed": State([READY, ASK, "alt+r restarts the agent"], CRASH),
     "failed": State([READY, ASK, "the model is overloaded"], FAILURE),
     "search": State([*TALK, ["ctrl+f"], [*"refund"]], FINISHED),
     "help": State([READY, ["f1"], "Keys"], WAITS),
