@@ -38,11 +38,12 @@ from acp_console.cli.agent_option import (
 from acp_console.cli.command import Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.printing import FAINT, GOOD, Styles, print_table
 from acp_console.cli.run_async import run_until_signal
 from acp_console.config import NAME_RULE, is_agent_name
 from acp_console.config_edit import ConfigFile
 from acp_console.paths import config_path
-from acp_console.wording.tables import Layout, TableText
+from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
 from acp_protocol.dialects.registry import SPOKEN
@@ -56,8 +57,6 @@ if TYPE_CHECKING:
     from acp_console.chat.probe import AgentClaims
 
 MAX_CATALOGUE_BYTES: Final = 2**23
-WIDTH: Final = 110
-"""Columns of the list where there is no terminal."""
 MIN_COMMAND_WIDTH: Final = 45
 """Columns that a command needs, before the names of agents are left out."""
 MAX_VALUES: Final = 12
@@ -68,6 +67,13 @@ LIST: Final = Layout(
     flexible="start or install",
     spare=("agent",),
 )
+
+STYLES: Final[Styles] = {
+    "name": lambda name: "bold",
+    "status": lambda status: (
+        FAINT if status == "not installed" else "" if "via" in status else GOOD
+    ),
+}
 
 
 @click.group(
@@ -123,12 +129,7 @@ def _list(format_: str) -> int:
         [cell_text(entry.name), cell_text(entry.title), entry.status, single_line(_how(entry), 200)]
         for entry in entries
     ]
-    table = TableText(LIST, rows, min_flexible_width=MIN_COMMAND_WIDTH)
-    width = WIDTH
-    if sys.stdout.isatty():
-        width = os.get_terminal_size(sys.stdout.fileno()).columns
-    for row in [LIST.columns, *rows]:
-        click.echo(table.line(row, width).rstrip())
+    print_table(LIST, rows, STYLES, min_flexible_width=MIN_COMMAND_WIDTH, names_hidden=False)
     return exit_codes.DONE
 
 

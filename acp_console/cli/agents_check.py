@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Final
@@ -16,9 +15,10 @@ from acp_console.cli.command import Command
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.param_types import DURATION
+from acp_console.cli.printing import BAD, FAINT, GOOD, Styles, print_table
 from acp_console.cli.progress import counting
 from acp_console.cli.run_async import run_until_signal
-from acp_console.wording.tables import Layout, TableText
+from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, plural
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string
@@ -26,8 +26,6 @@ from acp_protocol.json_values import get_string
 if TYPE_CHECKING:
     from acp_console.chat.agent_check import AgentCheck
 
-WIDTH: Final = 150
-"""Columns of the table where there is no terminal."""
 TABLE: Final = Layout(
     columns=(
         "name",
@@ -46,6 +44,12 @@ TABLE: Final = Layout(
     flexible="sessions",
     spare=("MCP", "commands", "version"),
 )
+
+STYLES: Final[Styles] = {
+    "name": lambda name: "bold",
+    "found": lambda status: "" if status == "ready" else FAINT,
+    "starts": lambda starts: {"yes": GOOD, "no": BAD}.get(starts, ""),
+}
 
 
 @click.command(name="check", cls=Command, is_check=True, shows_progress=True)
@@ -159,10 +163,7 @@ def _facts(check: AgentCheck) -> dict[str, Any]:
 def _print(found: Sequence[AgentCheck], *, is_named: bool) -> None:
     """Print the table, and below it why something is missing in it."""
     rows = [_row(each) for each in found]
-    table = TableText(TABLE, rows)
-    width = os.get_terminal_size(sys.stdout.fileno()).columns if sys.stdout.isatty() else WIDTH
-    for row in [TABLE.columns, *rows]:
-        click.echo(table.line(row, width).rstrip())
+    print_table(TABLE, rows, STYLES)
     for each in found:
         if each.reason and (is_named or each.entry.state == "ready"):
             click.echo(f"{cell_text(each.entry.name)}: {single_line(each.reason, 300)}")

@@ -14,6 +14,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.comparing import Comparison, comparison_options
 from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.printing import print_line
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
@@ -78,7 +79,7 @@ def command(
     acp-console diff --level shape before.acp.ndjson after.acp.ndjson
     acp-console diff before after
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
-    acp-console diff --ignore 'update == usage_update' --ignore '$..title' A B
+    acp-console diff --ignore 'update == agent_message_chunk' --ignore '$..title' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     comparison = Comparison.of(level, strict, expect, ignored)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
@@ -159,10 +160,17 @@ def _compare(
     else:
         name = f"{escape_controls(str(right))}: " if shown.is_one_of_several else ""
         for line in comparison_lines(found, left, right, name):
-            click.echo(line)
+            print_line(line, _style(line))
     if unread:
         fail(unread_problem(unread))
     return not found.differences and not unread
+
+
+def _style(line: str) -> str:
+    """Return the style of a line: of what only one side has, of what changed, and of heads."""
+    if line.startswith(("---", "+++")):
+        return "bold"
+    return {"-": "red", "+": "green", "*": "bold", "~": "yellow"}.get(line.lstrip()[:1], "")
 
 
 def _name(path: Path | None) -> str | None:

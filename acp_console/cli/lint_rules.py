@@ -10,7 +10,8 @@ import click
 from acp_console.cli import exit_codes
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
-from acp_console.cli.reading import print_table, rule_hint
+from acp_console.cli.printing import print_table
+from acp_console.cli.reading import rule_hint
 from acp_console.wording.tables import Layout
 from acp_inspector.lint.catalog import BASES, RETIRED, SUBJECTS, LintRule
 from acp_inspector.lint.registry import find_rule, rules

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from acp_console.cli.reading import print_plainly
+from acp_console.cli.printing import print_line, print_plainly
 from acp_console.wording.build_summary import build_summary
 from acp_console.wording.findings import (
     MESSAGE_WIDTH,
@@ -49,7 +49,9 @@ def print_report(
     """
     counts = _counts([report], left_out or {}, unread)
     versions = ", ".join(f"version {version}" for version in sorted(report.versions))
-    click.echo(f"{escape_controls(file)}: {counts}{f' ({versions})' if versions else ''}")
+    colour = next((COLOURS[each] for each in COLOURS if report.counts[each]), "")
+    style = f"bold {colour}".rstrip()
+    print_line(f"{escape_controls(file)}: {counts}{f' ({versions})' if versions else ''}", style)
     shown: Counter[tuple[str, Severity]] = Counter()
     groups: dict[tuple[str, Severity], list[Finding]] = {}
     for each in sort_findings(report.findings):

@@ -271,7 +271,7 @@ def show(*, file: Path, format_: str) -> int:
         print_json({"file": str(file), "runs": runs, "exchanges": exchanges})
     else:
         # It knows how recordings are read, which a replay need not wait for.
-        from acp_console.cli.reading import print_table
+        from acp_console.cli.printing import print_table
 
         rows = [_row(number, each) for number, each in enumerate(cassette.exchanges, 1)]
         print_table(LIST, rows)

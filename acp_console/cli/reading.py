@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
 from typing import Final, TypeVar
 
 import click
-from rich.console import Console, RenderableType
-from rich.text import Text
 
 from acp_console.cli.errors import UsageError, warn
-from acp_console.wording.tables import Layout, TableText
 from acp_inspector.filter.ast import Compare, In
 from acp_inspector.filter.compiler import Filter, compile_filter, leaves
 from acp_inspector.filter.errors import FilterError
@@ -29,21 +26,11 @@ from acp_inspector.views.session_model import SessionModel
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.host.did_you_mean import did_you_mean
-from acp_protocol.host.sanitize import escape_controls
 
 Command = TypeVar("Command", bound=Callable[..., object])
 
 UNKNOWN_FIELDS: Final = ("finding", "rule", "held", "edited")
 """Fields that `SessionModel` does not provide."""
-_WIDE: Final = 10_000
-"""Width without a terminal: enough for any table."""
-
-
-def print_heading(file: Path, *, is_first: bool) -> None:
-    """Print the name of one of several recordings above what is printed of it."""
-    click.echo(
-        click.style(f"{'' if is_first else chr(10)}==> {escape_controls(str(file))} <==", bold=True)
-    )
 
 
 def filter_option(about: str) -> Callable[[Command], Command]:
@@ -249,39 +236,3 @@ def annotate(
     if linter is not None:
         found.add_findings(linter.finish())
     return found
-
-
-def console() -> Console:
-    found = Console(highlight=False, markup=False, emoji=False)
-    return found if found.is_terminal else Console(file=found.file, width=_WIDE, highlight=False)
-
-
-def print_table(layout: Layout, rows: Sequence[Sequence[str]]) -> None:
-    """Print rows as a table with a heading.
-
-    Empty columns are left out. On a terminal, columns that do not fit are left out too, and named
-    on stderr.
-    """
-    table = TableText(layout, rows)
-    where = console()
-    width = where.width
-    lines = [Text(table.heading(width), "bold"), *(Text(table.line(row, width)) for row in rows)]
-    for line in lines:
-        if where.is_terminal:
-            where.print(line, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)
-        else:
-            click.echo(line.plain.rstrip())
-    if hidden := table.fit(width).hidden:
-        warn(f"no room for: {', '.join(hidden)}; use a wider terminal or --format json")
-
-
-def print_plainly(shown: RenderableType) -> None:
-    """Print as is to a terminal, and without trailing spaces to anything else."""
-    where = console()
-    if where.is_terminal:
-        where.print(shown)
-        return
-    with where.capture() as captured:
-        where.print(shown)
-    for line in captured.get().splitlines():
-        click.echo(line.rstrip())

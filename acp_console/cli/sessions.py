@@ -18,7 +18,7 @@ from acp_console.cli.agent_option import record_option
 from acp_console.cli.command import Group
 from acp_console.cli.errors import UsageError, say
 from acp_console.cli.format_option import ascii_json, format_option, print_json
-from acp_console.cli.reading import print_table
+from acp_console.cli.printing import print_table
 from acp_console.home import age
 from acp_console.kept.session_store import (
     Decision,

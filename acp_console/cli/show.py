@@ -19,12 +19,12 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.printing import print_heading
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     annotate,
     dialect_option,
     parse_filter,
-    print_heading,
     read_entries,
     warn_about_filter,
     warn_about_line,

@@ -12,13 +12,8 @@ import click
 
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import print_json
-from acp_console.cli.reading import (
-    annotate,
-    print_table,
-    read_decoded,
-    read_session_model,
-    warn_about_filter,
-)
+from acp_console.cli.printing import print_table
+from acp_console.cli.reading import annotate, read_decoded, read_session_model, warn_about_filter
 from acp_console.wording.capabilities import CAPABILITIES, capability_cells
 from acp_console.wording.tables import Layout
 from acp_console.wording.transcript import change_lines, transcript_lines

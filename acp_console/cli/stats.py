@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Literal, TypeAlias, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.printing import BAD, FAINT, Styles, print_heading, print_table
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
     dialect_option,
     filter_option,
     parse_filter,
-    print_heading,
-    print_table,
     read_session_model,
 )
 from acp_console.cli.recording_files import recordings_argument
@@ -45,6 +44,13 @@ from acp_protocol.json_values import get as member
 from acp_protocol.jsonrpc import Json
 
 Format: TypeAlias = Literal["table", "json"]
+STYLES: Final[Styles] = {
+    "from": lambda side: "cyan" if side.startswith("client") else "",
+    "errors": lambda count: BAD if count not in {"", "0"} else FAINT,
+    "open": lambda count: "yellow" if count not in {"", "0"} else FAINT,
+    "failed": lambda count: BAD if count not in {"", "0"} else FAINT,
+}
+"""As in the tables of `show`: the client's side, and what went wrong."""
 
 
 @click.command(name="stats", cls=Command, docs="reading.md", shows_progress=True)
@@ -96,7 +102,7 @@ def print_statistics(model: SessionModel, by: By) -> None:
             rows = [session_cells(model, key, tally) for key, tally in items]
         case "turn":
             rows = [turn_cells(model, turn, tally) for turn, tally in counted_turns(model)]
-    print_table(TABLES[by], [[cell.text for cell in row] for row in rows])
+    print_table(TABLES[by], [[cell.text for cell in row] for row in rows], STYLES)
 
 
 def statistics_json(model: SessionModel, by: By) -> dict[str, Json]:

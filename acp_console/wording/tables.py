@@ -107,10 +107,15 @@ class TableText:
 
     def line(self, cells: Sequence[str], width: int, *, last: int | None = None) -> str:
         """Return one row; `last` limits the cells, as the end of a slice."""
+        return (" " * GAP).join(self.fitted(cells, width)[:last])
+
+    def fitted(self, cells: Sequence[str], width: int) -> list[str]:
+        """Return the cells of one row that are shown, each as wide as its column."""
         fit = self.fit(width)
-        shown = fit.shown[:last]
-        right = {place for place, column in enumerate(shown) if column in self._right}
-        return join_cells([cells[each] for each in shown], fit.widths, right)
+        return [
+            fit_cell(cells[column], fit.widths[place], is_right=column in self._right)
+            for place, column in enumerate(fit.shown)
+        ]
 
     def _fit(self, width: int) -> Fit:
         names = self._layout.columns

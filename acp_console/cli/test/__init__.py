@@ -21,9 +21,9 @@ def command() -> None:
     """Play recordings as regression tests of an agent or a client.
 
     \b
-    acp-console test recordings -- my-agent --acp
-    acp-console test recordings --agent demo
-    acp-console test client recordings -- my-client --agent {agent}
+    acp-console test recordings/*.acp.ndjson -- my-agent --acp
+    acp-console test recordings/*.acp.ndjson --agent demo
+    acp-console test client hello.acp.ndjson -- my-client --agent {agent}
 
     acp-console test agent --help and acp-console test client --help list the options.
     """  # noqa: D301 - the mark by which click keeps lines apart

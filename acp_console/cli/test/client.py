@@ -53,8 +53,8 @@ def command(
 
     \b
     acp-console test client hello.acp.ndjson -- my-client --agent {agent}
-    acp-console test client recordings -- acp-console exec hello -- {agent}
-    acp-console test client recordings -- my-client {url} {token}
+    acp-console test client hello.acp.ndjson -- acp-console exec hello -- {agent}
+    acp-console test client hello.acp.ndjson -- my-client {url} {token}
     """  # noqa: D301 - the mark by which click keeps lines apart
     play_one = partial(
         play_client,

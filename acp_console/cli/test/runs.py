@@ -24,6 +24,7 @@ from acp_console.cli.comparing import MAX_DIFFERENCES_SHOWN, all_option
 from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.param_types import Parsed
+from acp_console.cli.printing import print_parts
 from acp_console.cli.progress import counting
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.build_summary import build_summary
@@ -234,9 +235,9 @@ def _show(outcome: PlayOutcome, known: Baseline, *, is_text: bool) -> None:
 
 
 def _print_line(outcome: PlayOutcome) -> None:
-    status = click.style(f"{outcome.status:7}", fg=_COLOURS[outcome.status])
+    status = (f"{outcome.status:7}", _COLOURS[outcome.status])
     name = single_line(str(outcome.path), _NAME_WIDTH)
-    click.echo(f"{status}  {name}  {format_seconds(outcome.seconds)}{_remarks(outcome)}")
+    print_parts(status, f"  {name}  {format_seconds(outcome.seconds)}{_remarks(outcome)}")
 
 
 def _remarks(outcome: PlayOutcome) -> str:

@@ -65,7 +65,8 @@ def _below(folder: Path, suffixes: tuple[str, ...]) -> list[FoundFile]:
         for each in named
         if each.path.name.endswith(suffixes)
         and not any(part.startswith(".") for part in each.name.parts)
-        and each.path.is_file()
+        # A pipe with the name of a recording is reported by who reads it.
+        and (not each.path.is_dir() if any(suffixes) else each.path.is_file())
     ]
 
 

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
-from acp_console.cli.reading import print_table, read_session_model
+from acp_console.cli.printing import print_table
+from acp_console.cli.reading import read_session_model
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import format_seconds, format_size
 from acp_inspector.filter.compiler import compile_filter

@@ -14,6 +14,7 @@ from acp_inspector.compare.tolerances import ToleranceName as Tolerance
 from acp_inspector.recording.format import new_header
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.recording.writer import RecordingWriter
+from tests.console.cli.conftest import on_terminal
 from tests.console.cli.test_analysis_commands import SLOW, slow_recording
 from tests.console.conftest import Call
 from tests.inspector.compare.test_tolerances import CASES as TOLERANCE_CASES
@@ -200,3 +201,16 @@ def test_fields_unknown_to_a_comparison_are_refused(call: Call, option: str) -> 
     done = call("diff", option, "finding >= warning or held", EDIT, EDIT)
     assert done.code == exit_codes.USAGE
     assert f"{option}: not available here: `finding`, `held`" in done.err
+
+
+def test_a_person_sees_differences_and_tables_in_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    recordings = Path(__file__).parents[3] / "recordings"
+    files = [str(recordings / f"{name}.acp.ndjson") for name in ("hello", "edit")]
+    shown = on_terminal("diff", *files).out
+    assert re.search(r"\x1b\[1m--- .*hello\.acp\.ndjson\x1b\[0m", shown)
+    assert re.search(r"\x1b\[32m\+ .*\x1b\[0m", shown)
+    assert "\x1b[36mclient →" in on_terminal("stats", files[0]).out
+    monkeypatch.setenv("NO_COLOR", "1")
+    plain = on_terminal("diff", *files).out
+    assert "\x1b[32m" not in plain
+    assert re.sub(r"\x1b\[\d*m", "", plain) == re.sub(r"\x1b\[\d*m", "", shown)
