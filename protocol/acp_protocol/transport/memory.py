@@ -23,6 +23,12 @@ class MemoryStream:
         self.take: Take | None = None
         """Gets the frames at once, while it is set."""
 
+    @property
+    def has_room(self) -> bool:
+        """Whether a frame may wait for the other end."""
+        found = self.outgoing.statistics()
+        return found.current_buffer_used < found.max_buffer_size
+
 
 class MemoryTransport:
     """One end of a pair; see `memory_pair`."""
@@ -48,10 +54,10 @@ class MemoryTransport:
             if (take := self._to_other.take) is not None:
                 await take(line)
                 return
-            try:
-                # At once if there is room: else a frame would take several turns of the loop.
+            if self._to_other.has_room:
+                # Without a turn of the loop, which the other end needs only to receive it.
                 self._outgoing.send_nowait(line)
-            except anyio.WouldBlock:
+            else:
                 await self._outgoing.send(line)
         except (anyio.BrokenResourceError, anyio.ClosedResourceError):
             raise ConnectionClosedError from None
