@@ -5,6 +5,7 @@ A card has parts; a part is rendered to rows when it is visible, and has a key t
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
@@ -15,6 +16,7 @@ from rich.style import Style
 
 from acp_console.chat.alarms import Alarm
 from acp_console.chat.line_diff import file_changes
+from acp_console.chat.places import location_line
 from acp_console.chat.shell import MAX_OUTPUT_BYTES, ShellItem
 from acp_console.chat.work import SIGNS, WORDS
 from acp_console.tui.transcript.call_content import (
@@ -448,12 +450,15 @@ class ToolCard(Card):
 
     @property
     def _subject(self) -> str:
-        """What it runs or touches, where the title is but a name."""
+        """What it runs or touches, where the title is but a name, and the line of a place."""
         title = self._call.facts.title
         values = as_object(self._call.facts.raw_input).items()
         found = (each for name, each in values if name in SUBJECTS - {"cwd"})
         subject = next((each for each in found if isinstance(each, str)), "")
-        return f"  {subject}" if subject and len(title.split()) == 1 else ""
+        subject = f"  {subject}" if subject and len(title.split()) == 1 else ""
+        line = location_line(self._call.facts) or 1
+        is_said = line == 1 or str(line) in re.findall(r"\d+", title)
+        return subject if is_said else f"{subject}  :{line}"
 
     @property
     def _title(self) -> list[str]:

@@ -291,6 +291,14 @@ async def test_a_title_that_is_but_a_name_is_followed_by_what_the_call_touches()
         assert "✓ Run the tests  ▸" in close(lines(app))
 
 
+def test_the_place_of_a_call_has_its_line_unless_the_title_says_it() -> None:
+    item = call(1)
+    for title, line in (("Read a2.py", 2), ("Read a.py", 42), ("Read 42 to 50", 42)):
+        item.change(1, title=title, locations=[{"path": "/w/a.py", "line": line}])
+        [head] = ToolCard(item).rows(0, 60, Look.from_theme({}, has_colors=False))
+        assert (f"{title}  :{line}" in head.text) == ("to" not in title)
+
+
 async def test_a_call_that_the_user_rejected_says_so() -> None:
     item = call(1, "pending")
     options: list[Json] = [
