@@ -457,7 +457,7 @@ class ToolCard(Card):
         subject = next((each for each in found if isinstance(each, str)), "")
         subject = f"  {subject}" if subject and len(title.split()) == 1 else ""
         line = location_line(self._call.facts) or 1
-        is_said = line == 1 or str(line) in re.findall(r"\d+", title)
+        is_said = line == 1 or str(line) in re.findall(r"\b\d+\b", title)
         return subject if is_said else f"{subject}  :{line}"
 
     @property
