@@ -50,7 +50,8 @@ from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string, get_text
-from acp_protocol.transport.remote import check_header, check_url
+from acp_protocol.transport.remote import check_header, check_url, is_secret_header
+from acp_protocol.user_files.references import REFERENCE
 
 if TYPE_CHECKING:
     from acp_console.chat.logins import LoginMethod
@@ -235,6 +236,11 @@ def _place(context: click.Context, name: str, env: Mapping[str, str]) -> dict[st
         check_url(remote.url)
         for header, value in remote.headers.items():
             check_header(header, value)
+            if is_secret_header(header) and not REFERENCE.search(value):
+                warn(
+                    f"--header {header}: its value stands in config.toml as it is; write "
+                    f"'{header}: ${{NAME}}' to read it from a variable, or --token-env NAME"
+                )
         found: dict[str, Any] = {"url": remote.url}
         found |= {"headers": dict(remote.headers)} if remote.headers else {}
         return found | ({"token_env": remote.token_env} if remote.token_env else {})

@@ -272,6 +272,11 @@ def shown_url(url: str) -> str:
     return urlunsplit((parts.scheme, host, parts.path, query, ""))
 
 
+def is_secret_header(name: str) -> bool:
+    """Return whether headers of this name have secrets, such as `Authorization`."""
+    return bool(_SECRET_HEADER.fullmatch(name.lower()))
+
+
 def shown_headers(pairs: Iterable[tuple[str, str]], secret: Iterable[str] = ()) -> dict[str, Json]:
     """Return headers as recordings have them: in lower case, secrets replaced.
 
@@ -281,9 +286,7 @@ def shown_headers(pairs: Iterable[tuple[str, str]], secret: Iterable[str] = ()) 
     found: dict[str, Json] = {}
     for each, value in pairs:
         name = each.lower()
-        shown = _shown_value(
-            name, value, is_secret=name in hidden or bool(_SECRET_HEADER.fullmatch(name))
-        )
+        shown = _shown_value(name, value, is_secret=name in hidden or is_secret_header(name))
         found[name] = f"{found[name]}\n{shown}" if name in found else shown
     return found
 

@@ -243,3 +243,13 @@ def test_a_cassette_needs_an_agent_that_is_started(call: Call, far: Serving, hom
     done = call("model", "record", "--cassette", str(home / "x.cassette"), "far")
     assert done.code == exit_codes.USAGE
     assert "is at a URL" in done.err
+
+
+def test_a_secret_that_would_stand_in_the_configuration_is_warned_about(
+    call: Call, home: Path
+) -> None:
+    url = ("agents", "add", "far", "--url", "https://agents.example/acp", "--header")
+    assert "'Authorization: ${NAME}'" in call(*url, "Authorization: Bearer s3cret").err
+    add = ("agents", "add", "other", "--url", "https://agents.example/acp")
+    harmless = ("--header", "Authorization: Bearer ${KEY}", "--header", "X-Team: tools")
+    assert "warning" not in call(*add, *harmless).err
