@@ -28,6 +28,10 @@ LIMIT_S: Final = 60.0
 """A wait for the console ends here, also if it hangs."""
 END_LIMIT_S: Final = 5.0
 """How long a console may take to end after SIGTERM."""
+SETTLE_S: Final = 2.0
+"""Until a chat is at rest."""
+SHARE_S: Final = 10.0
+"""For how long the share of a processor is measured."""
 KEY_INTERVAL_S: Final = 0.05
 MAX_KEYS: Final = 120
 FIRST_KEY: Final = 0x430
@@ -44,7 +48,7 @@ class Flood:
 
     kind: str
     count: int
-    rate: int = 0
+    rate: float = 0
     """Updates a second; 0 for as fast as the pipe takes them."""
 
 
@@ -175,6 +179,22 @@ def _resize(flood: Flood) -> _Values:
         return {"resize": None if seen is None else seen - begin}
 
 
+def _shares() -> _Values:
+    """Measure how much of a processor a chat takes at rest, and while it waits for its agent."""
+    with _console(SILENT) as console:
+        time.sleep(SETTLE_S)
+        idle = _share(console.terminal)
+        console.prompt()
+        time.sleep(SETTLE_S)
+        return {"idle": idle, "turn": _share(console.terminal)}
+
+
+def _share(terminal: Terminal) -> float:
+    before, begin = terminal.cpu_seconds(), time.monotonic()
+    time.sleep(SHARE_S)
+    return (terminal.cpu_seconds() - before) / (time.monotonic() - begin)
+
+
 def stress(flood: Flood) -> _Values:
     with _console(flood) as console:
         end = console.end(console.prompt())
@@ -186,6 +206,10 @@ def seconds(value: float | None, limit: float = LIMIT_S) -> str:
     if value is None or value >= limit:
         return f"> {limit:.0f} s"
     return f"{value:.2f} s" if value >= 1 else f"{value * 1e3:.{0 if value >= 0.01 else 2}f} ms"
+
+
+def _percent(value: float | None) -> str:
+    return "unknown" if value is None else f"{value:.1%}"
 
 
 def _bytes(value: float | None) -> str:
@@ -242,6 +266,8 @@ def _stress_row(what: str, flood: Flood) -> Row:
 
 CHUNKS: Final = Flood("chunks", 10_000)
 PACED: Final = Flood("chunks", 800, RATE)
+SILENT: Final = Flood("chunks", 2, 1 / LIMIT_S)
+"""The second chunk does not come while it is measured."""
 SCENARIOS: Final = (
     _Scenario(
         "start",
@@ -292,6 +318,14 @@ SCENARIOS: Final = (
         (
             _Value(f"key echo at {RATE} updates a second, median", "p50"),
             _Value(f"key echo at {RATE} updates a second, 95 of 100", "p95", "≤ 30 ms"),
+        ),
+    ),
+    _Scenario(
+        "rest",
+        _shares,
+        (
+            _Value("CPU at rest", "idle", "< 1 %", _percent),
+            _Value("CPU while a turn waits for the agent", "turn", "< 3 %", _percent),
         ),
     ),
     _Scenario(

@@ -30,6 +30,8 @@ MAX_DEPTH: Final = 8
 SIGNS: Final = {"running": "◐", "requires_action": "?", "idle": "●", "ended": "✓"}
 TITLE: Final = 60
 """Characters of the title of what runs, at most."""
+MAX_WAITS: Final = 50
+"""The newest requests without a response that are looked at."""
 PAUSE_S: Final = 3.0
 """Seconds without a frame after which an agent that wrote or thought counts as waited for."""
 WAITS: Final = "waits for the agent"
@@ -136,7 +138,7 @@ def _innermost(
         asking=frozenset(asking),
         last_sent={("agent", talk.session_id): talk.heard_at},
     )
-    graph = wait_graph(fold.exchanges.open(), known)
+    graph = wait_graph(fold.exchanges.open()[-MAX_WAITS:], known)
     waits = [each for each in graph.waits if each.session == talk.session_id and each.is_leaf]
     return waits[-1] if waits else None
 
@@ -144,7 +146,8 @@ def _innermost(
 def _activity(talk: Conversation, wait: PendingWait | None, silence: float, now: float) -> str:
     if wait is not None and wait.waiter == "agent":
         return f"waits for {request_name(wait.method, wait.subject)}"
-    running = [each for each in talk.open_calls() if each.facts.status == "in_progress"]
+    open_calls = talk.open_calls()[-MAX_WAITS:]
+    running = [each for each in open_calls if each.facts.status == "in_progress"]
     if len(running) > 1:
         return f"{len(running)} tools run"
     if running:

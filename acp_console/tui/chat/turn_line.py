@@ -18,7 +18,10 @@ from acp_console.wording.transcript import STOPS
 from acp_protocol.host.sanitize import single_line
 
 INTERVAL_S: Final = 0.25
-"""Seconds between two frames of the spinner; each draws one cell."""
+"""Seconds between two frames of the spinner; each draws one cell.
+
+While frames come, what they bring is the sign of life: then it turns once a second.
+"""
 SPINNER: Final = "◐◓◑◒"
 ENDINGS: Final = {"end_turn": "✓", "cancelled": "◌", "failed": "✗"}
 """The signs of turns that ended as they mostly do; others have that of their line."""
@@ -55,11 +58,24 @@ class TurnLine(Widget):
         super().__init__(id=id)
         self._chat = chat
         self._work: TurnWork | None = None
+        self._is_shown = False
+        """Whether it is laid out, which costs less to keep than to find out."""
+        self._situation: tuple[object, ...] = ()
         self._frame = 0
+        self._second = 0
+        """The second of the last tick that was drawn."""
         self._timer: Timer | None = None
 
     def look(self) -> None:
-        """Show what the turn does by now; begin or end to tick."""
+        """Begin or end to tick; between two ticks, show only what does not go on as before."""
+        chat = self._chat
+        turn = None if chat.conversation is None else chat.conversation.turn
+        situation = (turn, chat.state, chat.is_waiting_for_user, self._is_seen)
+        if self._timer is None or situation != self._situation:
+            self._situation = situation
+            self._show()
+
+    def _show(self) -> None:
         work, before = self._chat.turn_work, self._work
         self._work = work
         is_short = self.screen.has_class("-short")
@@ -74,17 +90,23 @@ class TurnLine(Widget):
             self._timer = None
 
     def on_show(self) -> None:
+        self._is_shown = True
         self.look()
 
     def on_hide(self) -> None:
+        self._is_shown = False
         self.look()
 
     @property
     def _is_seen(self) -> bool:
-        return self.screen.is_current and self.is_on_screen
+        return self._is_shown and self.screen.is_current
 
     def _tick(self) -> None:
-        self.look()
+        now, talk = self._chat.journal.now, self._chat.conversation
+        if talk is not None and now - talk.heard_at < 1 and int(now) == self._second:
+            return
+        self._second = int(now)
+        self._show()
         if self._timer is not None and self._spins:
             self._frame = (self._frame + 1) % len(SPINNER)
             self.refresh(Region(self.gutter.left, 0, 1, 1))

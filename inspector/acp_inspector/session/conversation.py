@@ -284,6 +284,8 @@ class Conversation:
         """Its items; a replay of the whole session begins a new epoch."""
         self._epoch = self._epochs[0]
         self._calls: dict[str, ToolCallItem] = {}
+        self._call_begins = array("Q")
+        """The frames that mentioned tool calls first."""
         self._running: dict[str, ToolCallItem] = {}
         """The calls that are not over."""
         self.allowed: list[ToolCallItem] = []
@@ -338,8 +340,7 @@ class Conversation:
 
     def calls_since(self, n: int) -> int:
         """Return how many tool calls were first mentioned in frame `n` or later."""
-        begin = bisect_left(self._epoch.numbers, n)
-        return sum(isinstance(item, ToolCallItem) for item in self._epoch.items[begin:])
+        return len(self._call_begins) - bisect_left(self._call_begins, n)
 
     def turns_until(self, n: int) -> list[SessionTurn]:
         return self.turns[: bisect_right(self.turns, n, key=lambda turn: turn.began)]
@@ -505,6 +506,7 @@ class Conversation:
         is_live = self.turn is not None or self.info.parent is not None
         call = ToolCallItem(key, n=self.cursor.n, began_at=self.cursor.at if is_live else None)
         self._calls[key] = self._running[key] = call
+        self._call_begins.append(self.cursor.n)
         self.add(call)
         return call, True
 
