@@ -15,7 +15,7 @@ from acp_console.agents.spec import DEMO_AGENT, AgentSpec, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.open_chats import OpenChats
 from acp_console.traffic.sources import FileSource, ProxySource
-from acp_console.wording.values import format_size, plural
+from acp_console.wording.values import below_home, format_size, plural
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.recording.reader import read_header
 from acp_protocol.host.sanitize import single_line
@@ -110,7 +110,10 @@ def _needs(agent: CatalogueEntry) -> str:
         parts.reverse()
     elif agent.state == "missing" and agent.install:
         parts[0] = agent.install
-    return " · ".join(filter(None, parts))
+    text = " · ".join(filter(None, parts))
+    with suppress(RuntimeError):
+        text = text.replace(f"{Path.home()}/", "~/")
+    return text
 
 
 def chat_entries(chats: OpenChats) -> list[Entry]:
@@ -118,7 +121,7 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
     found: list[Entry] = []
     for chat in sorted(chats.chats, key=lambda each: not each.is_waiting_for_user):
         state = "needs you" if chat.is_waiting_for_user else chat.state
-        where = f"{single_line(chat.title, 40)}  {single_line(str(chat.cwd), 120)}"
+        where = f"{single_line(chat.title, 40)}  {single_line(below_home(chat.cwd), 120)}"
         title = single_line(chat.name, 60)
         turns = 0 if chat.conversation is None else len(chat.conversation.turns)
         note = "  ".join(filter(None, (_turns(turns), state)))
@@ -131,7 +134,7 @@ def session_entries(store: SessionStore, folder: Path, now: datetime | None = No
     found: list[Entry] = []
     sessions = [each for each in store.sessions() if each.state != "running"]
     for session in sorted(sessions, key=lambda each: each.cwd != folder):
-        where = "" if session.cwd == folder else f"  {single_line(str(session.cwd), 100)}"
+        where = "" if session.cwd == folder else f"  {single_line(below_home(session.cwd), 100)}"
         detail = f"{single_line(session.agent.title, 40)}{where}"
         usage, cost = session.usage, session.usage.cost
         notes = [
