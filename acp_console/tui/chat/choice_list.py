@@ -15,7 +15,6 @@ from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
 from textual.containers import Container, Vertical, VerticalScroll
 from textual.content import Content
-from textual.events import Resize
 from textual.geometry import Region
 from textual.message import Message
 from textual.reactive import reactive
@@ -145,6 +144,7 @@ class ChoiceList(Vertical):
         super().__init__()
         self.lines = [ChoiceLine(place, line) for place, line in enumerate(lines)]
         self.cursor = cursor
+        self._width = 0
 
     def compose(self) -> ComposeResult:
         groups = [
@@ -159,10 +159,14 @@ class ChoiceList(Vertical):
 
     def on_mount(self) -> None:
         self.watch_cursor()
+        # Not each change of the size comes as an event.
+        self.watch(self, "virtual_size", self._take_width, init=False)
 
-    def on_resize(self, event: Resize) -> None:
-        self.set_class(event.size.width >= COLUMNS_WIDTH, "-columns")
-        self.call_after_refresh(self._make_room)
+    def _take_width(self) -> None:
+        if self.size.width != self._width:
+            self._width = self.size.width
+            self.set_class(self._width >= COLUMNS_WIDTH, "-columns")
+            self.call_after_refresh(self._make_room)
 
     def _make_room(self) -> None:
         """Keep room for the longest label that is cut, so that nothing moves with the cursor."""

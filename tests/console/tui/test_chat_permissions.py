@@ -10,7 +10,7 @@ import pytest
 from textual.events import Key, Paste
 
 from acp_console.tui.chat.ask import PermissionTiming
-from acp_console.tui.chat.choice_list import ChoiceLine
+from acp_console.tui.chat.choice_list import ChoiceLine, ChoiceList
 from acp_console.tui.chat.form import PageView
 from acp_console.tui.chat.permission import CallDetails, PermissionView
 from acp_console.tui.confirm import ConfirmScreen
@@ -23,7 +23,7 @@ async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_i
     workplace: Path,
 ) -> None:
     notes = workplace / "notes.txt"
-    async with open_chat(workplace, size=(140, 50)) as (app, pilot):
+    async with open_chat(workplace, size=(150, 50)) as (app, pilot):
         for answer, content, word in (
             ("Reject", "one\ntwo\n", "✗ Edit notes.txt"),
             ("Allow", "changed\ntwo\n", "✓ Edit notes.txt"),
@@ -42,8 +42,15 @@ async def test_a_permission_is_answered_by_its_number_by_mouse_and_at_the_keys_i
             await until(pilot, lambda: word in say(app) and "● ready" in say(app))  # noqa: B023 - it is waited for at once
             assert notes.read_text() == content
             assert not app.screen.query(PermissionView)
-        # By mouse.
+        # By mouse, and in one column where the traffic leaves no room for two.
         await pilot.press(*"run echo hi", "enter")
+        await until(pilot, lambda: "Press a number" in say(app))
+        choices = app.screen.query_one(ChoiceList)
+        assert choices.has_class("-columns")
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: not choices.has_class("-columns"))
+        await pilot.press("ctrl+t")
+        await until(pilot, lambda: choices.has_class("-columns"))
         await until(pilot, lambda: "Press a number" in say(app))
         assert await pilot.click("PermissionView ChoiceLine")
         await until(pilot, lambda: "✓ Run echo hi" in say(app) and "● ready" in say(app))
