@@ -130,8 +130,12 @@ class Terminal:
 
     def terminate(self, limit: float) -> float | None:
         """Send SIGTERM; return how long the program took to end, None after `limit` seconds."""
-        begin = time.monotonic()
         os.kill(self.pid, signal.SIGTERM)
+        return self.ended(limit)
+
+    def ended(self, limit: float) -> float | None:
+        """Return how long the program takes to end from now; None after `limit` seconds."""
+        begin = time.monotonic()
         while time.monotonic() < begin + limit:
             if os.waitpid(self.pid, os.WNOHANG)[0]:
                 self._has_ended = True

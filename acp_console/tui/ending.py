@@ -49,6 +49,8 @@ class ConsoleEndTimer(EndTimer):
 
         def on_signal(number: int, frame: FrameType | None) -> None:
             del frame
+            # A terminal that is closed sends this after the second: the driver would start again.
+            signal.signal(signal.SIGCONT, signal.SIG_IGN)
             self.start(128 + number)
             # A loop that is closed has nothing left to end.
             with suppress(RuntimeError):
@@ -62,6 +64,19 @@ class ConsoleEndTimer(EndTimer):
         start = self.start
 
         class QuitDriver(driver):
+            _is_started = False
+
+            def start_application_mode(self) -> None:
+                if self._is_started:
+                    # Continued by a signal without having been suspended.
+                    self.suspend_application_mode()
+                self._is_started = True
+                super().start_application_mode()
+
+            def stop_application_mode(self) -> None:
+                self._is_started = False
+                super().stop_application_mode()
+
             def process_message(self, message: Message) -> None:
                 if isinstance(message, Key) and message.key == QUIT_KEY:
                     start(0)

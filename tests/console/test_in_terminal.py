@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
 import tempfile
 import threading
 from collections.abc import Generator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -136,6 +138,26 @@ def test_quitting_asks_while_a_turn_runs_and_a_signal_does_not(terminal: Termina
     assert terminal.terminate(LIMIT) is not None
     # The alternate screen was left.
     assert terminal.seen("\x1b[?1049l", LIMIT)
+
+
+def test_the_console_ends_with_its_terminal_and_goes_on_when_continued(terminal: Terminal) -> None:
+    # Stopped and continued by signals, it draws all anew.
+    begin = terminal.position
+    os.kill(terminal.pid, signal.SIGSTOP)
+    os.kill(terminal.pid, signal.SIGCONT)
+    assert terminal.seen("\x1b[?1049h", LIMIT, begin)
+    press(terminal, "hello", "hello")
+    # A terminal that is closed sends both, the second at any moment of the end.
+    os.kill(terminal.pid, signal.SIGHUP)
+    threading.Thread(target=keep_continuing, args=(terminal.pid,), daemon=True).start()
+    assert terminal.ended(LIMIT) is not None
+
+
+def keep_continuing(pid: int) -> None:
+    with suppress(ProcessLookupError):
+        while True:
+            os.kill(pid, signal.SIGCONT)
+            threading.Event().wait(0.05)
 
 
 def test_a_session_goes_on_after_the_console_was_quit(
