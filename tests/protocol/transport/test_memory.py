@@ -90,19 +90,3 @@ async def test_nothing_is_taken_after_the_end() -> None:
     with pytest.raises(ConnectionClosedError):
         await theirs.send(FRAMES[0])
     assert not taken
-
-
-async def test_where_nothing_may_wait_what_was_sent_was_received() -> None:
-    ours, theirs = memory_pair()
-    received: list[bytes] = []
-
-    async def receive() -> None:
-        received.append(await ours.receive())
-
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(receive)
-        await anyio.wait_all_tasks_blocked()
-        await theirs.send(FRAMES[0])
-        assert received == FRAMES[:1]
-    await theirs.aclose()
-    await ours.aclose()
