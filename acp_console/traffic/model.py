@@ -9,6 +9,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import Final, TypeVar
 
+from acp_console.traffic.called import CalledNames
 from acp_console.traffic.marks import Marks, NotesFile
 from acp_console.traffic.rows import (
     MAX_PARTS,
@@ -72,6 +73,7 @@ class TrafficModel:
         self.entries = entries
         self.annotations = annotations or Annotations()
         self.runs = Runs(entries)
+        self.called = CalledNames(entries)
         self.wanted = compile_filter("")
         self._scan: FilterSearch | None = None
         self._next: FilterSearch | None = None
@@ -99,7 +101,7 @@ class TrafficModel:
         found = self._kept.get(row)
         if found is None:
             try:
-                found = read_row(self.entries, row)
+                found = read_row(self.entries, row, named=self.called.name)
             except AcpError as problem:
                 return TrafficRow(0, 0.0, "", "unreadable", str(problem))
             for name, value in (("method", found.method), ("session", found.session)):
@@ -110,7 +112,7 @@ class TrafficModel:
         if is_answered or self.annotations.edited_by(found.seq) != found.edited_by:
             # It was answered or edited since.
             edit = self.edit_of(found.seq)
-            found = read_row(self.entries, row, edit=edit)
+            found = read_row(self.entries, row, edit=edit, named=self.called.name)
             if edit is None:
                 found = replace(found, edited_by=self.annotations.edited_by(found.seq))
         self._kept[row] = found
@@ -136,7 +138,8 @@ class TrafficModel:
             return self.at(line.begin)
         try:
             return replace(
-                run_row(self.entries, line, self.edit_of), edited_by=self.edited_by(line)
+                run_row(self.entries, line, self.edit_of, self.called.name),
+                edited_by=self.edited_by(line),
             )
         except (AcpError, ValueError):
             return self.at(line.begin)
@@ -232,6 +235,7 @@ class TrafficModel:
         self._kept.clear()
         self._opened.clear()
         self.runs.forget()
+        self.called.forget()
         self.marks.forget()
         self.filter(self.wanted)
 

@@ -5,14 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Final, assert_never
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final, Literal, TypeAlias, assert_never
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 
+from acp_console.traffic.called import Sort
+from acp_console.traffic.labels import Label, NameOf, fit_words, label_of, no_name
 from acp_console.traffic.runs import Run
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
-from acp_console.wording.values import format_latency, format_size, plural
+from acp_console.wording.values import format_offset, format_seconds, format_size, plural
 from acp_inspector.filter.entries import EntrySequence, RecordingEntries, decode_edited
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame
@@ -27,8 +31,10 @@ from acp_protocol.json_values import get_string
 LARGE: Final = 8 << 20
 """Frames of at least this many bytes are read only on demand."""
 MAX_SUMMARY: Final = 200
+NARROW: Final = 48
+"""Width from which on time and latency are shown."""
 MIDDLE: Final = 70
-"""Width from which on time, latency and size are shown too."""
+"""Width from which on the size is shown too, and times are exact."""
 WIDE: Final = 100
 """Width from which on the gap is shown too: the time since the previous frame."""
 WIDER: Final = 130
@@ -43,10 +49,10 @@ EDGE: Final = 3
 
 MIN_PICTURE: Final = 24
 """Columns of the arrow with its text, at least."""
-_PICTURE_EDGES: Final = 7
-"""Columns of an arrow without its text."""
-MAX_BEGUN_WORD: Final = 7
-"""Characters of a word that are left out where it would be cut; more of it say something."""
+_ENDS: Final = 4
+"""Columns of the two ends of an arrow, and of the spaces around its text."""
+SHORT_NAMES: Final = 46
+"""Columns of the picture below which methods and updates have their short names."""
 ASKS_PERSON: Final = frozenset({"session/request_permission", "elicitation/create"})
 """Requests that a person answers."""
 
@@ -88,6 +94,8 @@ class TrafficRow:
     """The first of its messages, if it holds several."""
     part_count: int = 0
     """How many messages it holds, if several."""
+    label: Label | None = None
+    """What a message says; None: the summary does."""
 
     @property
     def is_for_person(self) -> bool:
@@ -144,12 +152,26 @@ def size_of(entries: EntrySequence, row: int) -> int:
     return len(entry.data) if isinstance(entry, Frame) else 0
 
 
+Named: TypeAlias = Callable[[int, Sort, str], str]
+"""Returns the name that a terminal or a tool call has in a row; or ""."""
+
+
+def _unnamed(row: int, sort: Sort, id_: str) -> str:
+    del row, sort, id_
+    return ""
+
+
 def read_row(
-    entries: EntrySequence, row: int, *, max_size: int = LARGE, edit: Edit | None = None
+    entries: EntrySequence,
+    row: int,
+    *,
+    max_size: int = LARGE,
+    edit: Edit | None = None,
+    named: Named = _unnamed,
 ) -> TrafficRow:
     """Return the row; of an entry of more than `max_size` bytes only what the index knows.
 
-    A frame with an `edit` is shown as it was sent.
+    A frame with an `edit` is shown as it was sent; `named` knows what its ids stand for.
     """
     if (size := size_of(entries, row)) > max_size:
         method = ""
@@ -160,10 +182,11 @@ def read_row(
     entry: Row = entries[row]
     match entry:
         case Frame():
+            name_of = partial(named, row)
             if edit is None:
-                return _frame(entries, row, entries.decoded(row, entry))
+                return _frame(entries, row, entries.decoded(row, entry), name_of)
             decoded = decode_edited(entries, row, edit.sent(entry))
-            return replace(_frame(entries, row, decoded), edited_by=edit.seq)
+            return replace(_frame(entries, row, decoded, name_of), edited_by=edit.seq)
         case StderrChunk(seq=n, time=at, data=text):
             shown = single_line(text.decode(errors="replace").rstrip("\n"), MAX_SUMMARY)
             return TrafficRow(n, at, "agent", "stderr", shown, size=len(text))
@@ -181,10 +204,13 @@ def read_row(
 
 
 def run_row(
-    entries: EntrySequence, run: Run, edit_of: Callable[[int], Edit | None] = lambda n: None
+    entries: EntrySequence,
+    run: Run,
+    edit_of: Callable[[int], Edit | None] = lambda n: None,
+    named: Named = _unnamed,
 ) -> TrafficRow:
     """Return one row for a run, with the first words of its text, as `edit_of` its frames."""
-    first = read_row(entries, run.begin)
+    first = read_row(entries, run.begin, named=named)
     words = ""
     for row in range(run.begin, min(run.end, run.begin + _CHUNKS_READ)):
         entry = entries[row]
@@ -193,11 +219,13 @@ def run_row(
         if len(words) > MAX_SUMMARY:
             break
     shown = single_line(words, MAX_SUMMARY)
+    about = "" if first.label is None or not first.label.about else f" {first.label.about}"
     name = _RUN_NAMES.get(run.name, run.name.removesuffix("_chunk").replace("_", " "))
     return replace(
         first,
         kind="run",
-        summary=f"{name} ×{run.end - run.begin}" + (f' "{shown}"' if shown else ""),
+        label=None,
+        summary=f"{name} ×{run.end - run.begin}" + (f' "{shown}"' if shown else about),
         latency=time_of(entries, run.last) - first.time,
         size=run.size,
     )
@@ -224,7 +252,9 @@ _RUN_NAMES: Final = {
 }
 
 
-def _frame(entries: EntrySequence, row: int, decoded: DecodedFrame) -> TrafficRow:
+def _frame(
+    entries: EntrySequence, row: int, decoded: DecodedFrame, name_of: NameOf = no_name
+) -> TrafficRow:
     for each in entries.counterparts(row):
         request = entries[each] if each < row and size_of(entries, each) <= LARGE else None
         if isinstance(request, Frame):
@@ -238,20 +268,21 @@ def _frame(entries: EntrySequence, row: int, decoded: DecodedFrame) -> TrafficRo
     if count and summary.kind != "batch":
         # The summary of an array counts its messages itself.
         text = f"{plural(count, 'message')}: {text}"
+    parts = zip(summary.parts[:MAX_PARTS], decoded.parts, strict=False)
     return replace(
-        _message(summary),
+        _message(summary, None if count else label_of(decoded, name_of)),
         seq=summary.n,
         time=summary.at,
         summary=text,
         latency=latency,
         is_open=summary.kind == "request" and answer_row is None,
         size=summary.size,
-        parts=tuple(map(_message, summary.parts[:MAX_PARTS])),
+        parts=tuple(_message(part, label_of(each, name_of)) for part, each in parts),
         part_count=count,
     )
 
 
-def _message(row: FrameRow) -> TrafficRow:
+def _message(row: FrameRow, label: Label | None) -> TrafficRow:
     """Return the row of a message: without the number, time and size that only a frame has."""
     return TrafficRow(
         0,
@@ -263,15 +294,50 @@ def _message(row: FrameRow) -> TrafficRow:
         id=single_line(json.dumps(row.id, ensure_ascii=False), 40) if row.has_id else "",
         session=row.session,
         latency=row.latency,
+        label=label,
     )
 
 
 # Layout.
 
 
-def head_text(width: int, digits: int) -> str:
+TimeFormat: TypeAlias = Literal["time", "clock", "Δ"]
+"""Since the beginning, as the clock showed it, or since the row above."""
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """How the times of rows are written."""
+
+    format: TimeFormat = "time"
+    began: datetime | None = None
+    """When the journal began; None: unknown, so there is no clock time."""
+
+    @property
+    def next(self) -> Times:
+        """The same with the next format."""
+        formats: list[TimeFormat] = ["time", "clock", "Δ"]
+        if self.began is None:
+            formats.remove("clock")
+        place = formats.index(self.format) if self.format in formats else -1
+        return replace(self, format=formats[(place + 1) % len(formats)])
+
+    def text(self, seconds: float, delta: float, width: int) -> str:
+        """Return the time of a row that is `delta` seconds later than the one above."""
+        if self.format == "Δ":
+            return format_seconds(delta)
+        if self.format == "clock" and self.began is not None:
+            when = (self.began + timedelta(seconds=seconds)).astimezone()
+            return when.isoformat(timespec="milliseconds")[11:23][:width]
+        return format_offset(seconds, width)
+
+
+RELATIVE: Final = Times()
+
+
+def head_text(width: int, digits: int, times: Times = RELATIVE) -> str:
     """Return the heading above the rows for a width; numbers take `digits` columns."""
-    columns = _columns(width, digits)
+    columns = _columns(width, digits, times.format)
     cells = {name: name for name in columns}
     cells["picture"] = f"client{'agent':>{columns['picture'] - len('client')}}"
     return " " * EDGE + _joined(cells, columns)
@@ -285,13 +351,14 @@ def row_text(
     gap: float | None = None,
     delta: float = 0.0,
     countdown: str = "",
+    times: Times = RELATIVE,
 ) -> str:
     """Return one row as a line, without its signs; narrow lines omit columns.
 
     `gap`: seconds since the previous frame; `delta`: since the row above.
     A row that waits for its release has a countdown instead of latency and size.
     """
-    columns = _columns(width, digits)
+    columns = _columns(width, digits, times.format)
     if countdown:
         room = [columns.pop(name) + 1 for name in ("latency", "size") if name in columns]
         columns["countdown"] = cell_len(countdown)
@@ -300,9 +367,8 @@ def row_text(
     has_time = bool(row.seq or row.time)
     cells = {
         "n": str(row.seq) if row.seq else "",
-        "time": (f"{row.time:.3f}" if row.time < 100_000 else f"{row.time:.0f}") * has_time,
-        "gap": "" if gap is None or countdown else format_latency(gap),
-        "Δ": format_latency(delta) * (has_time and not countdown),
+        "gap": "" if gap is None or countdown else format_seconds(gap),
+        "Δ": format_seconds(delta) * (has_time and not countdown),
         "id": row.id,
         "session": row.session,
         "picture": picture(row, columns["picture"], names_person=not countdown),
@@ -310,24 +376,34 @@ def row_text(
         "size": format_size(row.size, digits=0) if row.size else "",
         "countdown": countdown,
     }
+    if times.format != "Δ":
+        cells[times.format] = times.text(row.time, delta, columns.get(times.format, 0)) * has_time
     return _joined(cells, columns)
 
 
-_WIDTHS: Final = {"time": 9, "gap": 8, "Δ": 8, "id": 8, "session": 12, "latency": 8, "size": 7}
-_LEAST: Final = {"gap": WIDE, "Δ": WIDER, "id": WIDEST, "session": WIDEST}
+_WIDTHS: Final = {"gap": 8, "Δ": 8, "id": 8, "session": 12, "latency": 8, "size": 7}
+_TIME_WIDTHS: Final[dict[TimeFormat, tuple[int, int]]] = {
+    "time": (7, 9),
+    "clock": (8, 12),
+    "Δ": (8, 8),
+}
+"""Columns of a time in a narrow table, and in others."""
+_LEAST: Final = {"latency": NARROW, "gap": WIDE, "Δ": WIDER, "id": WIDEST, "session": WIDEST}
 """Width from which on a column is shown, if that is not `MIDDLE`."""
 _LEFT: Final = frozenset({"picture", "id", "session"})
 
 
-def _columns(width: int, digits: int) -> dict[str, int]:
+def _columns(width: int, digits: int, format_: TimeFormat) -> dict[str, int]:
     """Return the columns that fit into a width, with their own widths."""
     shown = {
         name: columns for name, columns in _WIDTHS.items() if width >= _LEAST.get(name, MIDDLE)
     }
+    if width >= NARROW:
+        shown[format_] = _TIME_WIDTHS[format_][width >= MIDDLE]
     room = width - EDGE - digits - 1 - sum(shown.values()) - len(shown)
-    order = ("n", "time", "gap", "Δ", "id", "session", "picture", "latency", "size")
+    order = ("n", format_, "gap", "Δ", "id", "session", "picture", "latency", "size")
     every = {**shown, "n": digits, "picture": max(room, MIN_PICTURE)}
-    return {name: every[name] for name in order if name in every}
+    return {name: every[name] for name in dict.fromkeys(order) if name in every}
 
 
 def _joined(cells: dict[str, str], columns: dict[str, int]) -> str:
@@ -339,42 +415,37 @@ def _joined(cells: dict[str, str], columns: dict[str, int]) -> str:
 def picture(row: TrafficRow, width: int, *, names_person: bool = True) -> str:
     """Return a message as an arrow between the lane of the client and that of the agent.
 
-    `names_person`: whether it says how long a person has taken to answer.
+    `names_person`: whether it says that a person answers it.
     """
     sign = _SIGNS.get(row.kind, "")
-    label = f"{EDITED} {_label(row)}" if row.edited_by else _label(row)
+    is_short = width < SHORT_NAMES
     if row.side not in {"client", "agent"} or row.kind in {"stderr", "large"}:
-        return f"{sign or '·'} {_fit_words(label, width - 2)}"
+        return f"{sign or '·'} {_label(row, width - 2, is_short=is_short)}"
     line = "┄" if row.kind in {"notification", "run"} else "─"
     sign = sign or line
-    wait = ""
-    if row.is_for_person and names_person:
-        spent = "" if row.latency is None else f" {format_latency(row.latency)}"
-        wait = f" ? you{spent} "
-    label = f" {_fit_words(label, width - cell_len(wait) - _PICTURE_EDGES)} "
-    fill = line * (width - 4 - cell_len(label) - cell_len(wait) - (len(line) if wait else 0))
-    inner = f"{line}{label}{fill}{wait}{line if wait else ''}"
-    return f"{sign}{line}{inner}▶" if row.side == "client" else f"◀{line}{inner}{sign}"
+    lead, wait = (line, " ?") if is_short else (line * 2, f" ? you {line}")
+    if not (row.is_for_person and names_person):
+        wait = "" if is_short else line
+    room = width - cell_len(lead) - cell_len(wait) - _ENDS
+    label = _label(row, room, is_short=is_short)
+    inner = f"{lead} {label} {line * (room - cell_len(label))}{wait}"
+    return f"{sign}{inner}▶" if row.side == "client" else f"◀{inner}{sign}"
 
 
 def _latency(row: TrafficRow) -> str:
-    if row.is_open:
-        return OPEN
-    return "" if row.latency is None else format_latency(row.latency)
+    return OPEN if row.is_open else format_seconds(row.latency)
 
 
-def _fit_words(text: str, width: int) -> str:
-    """Return a text that takes at most `width` columns, cut before a short word if possible."""
-    if cell_len(text) <= width:
-        return text
-    cut = set_cell_size(text, max(width - 1, 0))
-    words, _, begun = cut.rpartition(" ")
-    is_whole = text[len(cut) : len(cut) + 1] == " "
-    return (cut if is_whole or not words or len(begun) > MAX_BEGUN_WORD else words).rstrip() + "…"
+def _label(row: TrafficRow, width: int, *, is_short: bool) -> str:
+    """Return what a row says, in at most `width` columns."""
+    edited = f"{EDITED} " if row.edited_by else ""
+    width -= cell_len(edited)
+    if row.label is not None:
+        return edited + row.label.text(width, is_short=is_short)
+    return edited + fit_words(_summary(row), width)
 
 
-def _label(row: TrafficRow) -> str:
-    """Return method and summary; an update's name is in its summary."""
+def _summary(row: TrafficRow) -> str:
     match row.kind:
         case "result" | "error":
             return f"{row.method} {row.kind} {row.summary}".strip()

@@ -11,7 +11,7 @@ from rich.cells import cell_len
 
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import join_cells
-from acp_console.wording.values import format_latency, sender
+from acp_console.wording.values import format_seconds, sender
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.session.edits import Edit
@@ -107,7 +107,7 @@ def frame_cell(name: str, row: ShownRow) -> str:
         case "from":
             return sender(row.side)
         case "latency":
-            return "" if row.latency is None else format_latency(row.latency)
+            return format_seconds(row.latency)
         case "id":
             shown_id = json.dumps(row.id, ensure_ascii=False)
             return single_line(shown_id, ID_WIDTH) if row.has_id else ""

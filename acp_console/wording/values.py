@@ -89,19 +89,22 @@ def _about_stray_line(data: bytes) -> str:
 
 
 def format_seconds(value: float | None) -> str:
-    """Return a duration in ms, s or min; empty for None."""
+    """Return a duration in three digits of ms or s, from a minute on as h:mm:ss; empty for None."""
     if value is None:
         return ""
-    if value >= 120:
-        return f"{value / 60:.1f} min"
-    return f"{value:.2f} s" if value >= 1 else f"{value * 1000:.1f} ms"
+    size = abs(value)
+    if size < 0.9995:
+        return f"{value * 1000:.{1 if size < 0.09995 else 0}f} ms"
+    if size < 59.95:
+        return f"{value:.{2 if size < 9.995 else 1}f} s"
+    return _hours(value)
 
 
 def format_took(seconds: float) -> str:
-    """Return a duration as people say it: "31 ms", "3.1 s", "1:05 min"."""
+    """Return a duration as people say it: "31 ms", "3.1 s", "0:01:05"."""
     if seconds < 0.9995:
         return f"{max(seconds, 0) * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 59.95 else f"{format_clock(max(seconds, 60))} min"
+    return f"{seconds:.1f} s" if seconds < 59.95 else format_seconds(seconds)
 
 
 def format_clock(seconds: float) -> str:
@@ -111,11 +114,28 @@ def format_clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def format_latency(seconds: float) -> str:
-    """Return a time between two frames, mostly in ms, in few characters."""
-    if abs(seconds) >= 10:
-        return f"{seconds:.1f} s"
-    return f"{seconds * 1000:.{1 if abs(seconds) < 0.00995 else 0}f} ms"
+def format_offset(seconds: float, width: int) -> str:
+    """Return the time since the beginning in at most `width` columns, as exact as they allow.
+
+    In seconds below a minute, then as m:ss, and as h:mm:ss from an hour on.
+    """
+    for digits in (3, 2, 1):
+        total = round(seconds, digits)
+        if total >= 3600:
+            text = f"{_hours(total // 1)}{f'{total % 1:.{digits}f}'[1:]}"
+        elif total >= 60:
+            text = f"{int(total // 60)}:{total % 60:0{digits + 3}.{digits}f}"
+        else:
+            text = f"{total:.{digits}f}"
+        if len(text) <= width:
+            return text
+    return _hours(seconds)
+
+
+def _hours(seconds: float) -> str:
+    minutes, rest = divmod(int(abs(seconds) + 0.5), 60)
+    sign = "-" if seconds < 0 else ""
+    return f"{sign}{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
 def format_size(count: int, digits: int = 1) -> str:

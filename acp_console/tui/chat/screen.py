@@ -538,12 +538,13 @@ class ChatScreen(Screen[None]):
     async def _show_traffic(self, is_shown: bool) -> None:
         await self.traffic.show(is_shown)
         self.set_class(is_shown, "-traffic")
+        if not is_shown:
+            self.remove_class("-alone")
         self._show_sidebar()
         if is_shown:
             # It can take the focus only after it is shown.
             self.call_after_refresh(self.traffic.focus)
         else:
-            self.remove_class("-alone")
             # An open permission prompt is what the next key should answer.
             prompt = self.open_prompt()
             if prompt is None:

@@ -17,7 +17,7 @@ from acp_console.tui.traffic.text_view import TextLines
 from acp_console.tui.traffic.tree import JsonNode, JsonTree
 from acp_console.tui.transcript.diff_view import RowView
 from acp_console.wording.events import event_text
-from acp_console.wording.values import format_number
+from acp_console.wording.values import format_number, format_seconds
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
@@ -279,10 +279,8 @@ class FrameDetail(Vertical):
             answer.update("Response")
             self.query_one("#pair-response", TextLines).show("", note="No response yet.")
             return
-        latency = (response.time - request.time) * 1000
-        answer.update(
-            f"Response {response.seq} · {response.side} · after {format_number(latency, 1)} ms"
-        )
+        latency = format_seconds(response.time - request.time)
+        answer.update(f"Response {response.seq} · {response.side} · after {latency}")
         self._fill_pretty("pair-response", response)
 
 

@@ -16,7 +16,6 @@ from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
 from textual.message import Message
-from textual.widgets import Static
 
 from acp_console.kept.filter_history import FilterHistory
 from acp_console.listeners import Listeners
@@ -28,7 +27,6 @@ from acp_console.traffic.rows import (
     LARGE,
     MARK,
     TrafficRow,
-    head_text,
     read_row,
     size_of,
 )
@@ -44,7 +42,7 @@ from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.save_screen import SaveRequest, SaveScreen, save_as_wanted
-from acp_console.tui.traffic.table import FrameTable
+from acp_console.tui.traffic.table import FrameHeading, FrameTable
 from acp_console.tui.traffic.text_view import ValueScreen
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntryList, EntrySequence, RecordingEntries
@@ -173,7 +171,6 @@ class TrafficPane(Vertical):
         """Pauses and sends frames, if it is the traffic of a running proxy."""
         self._work = TrafficScanner(self._view)
         self._slices = self._rests = 0
-        self._heading = ""
         self.changed = Listeners()
         """Called when there are other rows, another cursor or another status."""
         self._reported: object = None
@@ -196,8 +193,9 @@ class TrafficPane(Vertical):
                 seen=self._view.known,
                 history=FilterHistory(),
             )
-            yield Static(id="frame-head", markup=False)
-            yield FrameTable(self._view, id="frames")
+            table = FrameTable(self._view, id="frames")
+            yield FrameHeading(table, id="frame-head")
+            yield table
             yield Minimap(self._work.overview, id="frame-map")
         yield FrameDetail(id="frame-detail")
 
@@ -207,7 +205,6 @@ class TrafficPane(Vertical):
         if self._growth is not None:
             self._growth.changed.add(self.news)
             self._growth.start()
-        self.watch(self.table, "virtual_size", self._head)
         self._show_row(None)
         with self._reporting():
             self._view.marks.load()
@@ -333,7 +330,6 @@ class TrafficPane(Vertical):
         if self._view.marks.find_entries():
             self._show_marks()
         if self.table.digits != digits:
-            self._head()
             self.news()
         self._settle()
         if self._was_open and self._row is not None and not self._view.row(self._row).is_open:
@@ -763,13 +759,6 @@ class TrafficPane(Vertical):
             (False, 0) if shown is None else (shown.is_open, shown.edited_by)
         )
         self.detail.show(subject_of(self._view, row))
-
-    def _head(self) -> None:
-        """Fit the heading to the rows; their layout changes when they get another width."""
-        text = head_text(self.table.width, self.table.digits)[: self.table.width]
-        if text != self._heading:
-            self._heading = text
-            self.query_one("#frame-head", Static).update(text)
 
     def _report_count(self) -> None:
         position = self.table.cursor

@@ -13,9 +13,10 @@ from textual.geometry import Size
 from textual.message import Message
 from textual.reactive import reactive, var
 from textual.strip import Strip
+from textual.widget import Widget
 
 from acp_console.traffic.model import TrafficModel
-from acp_console.traffic.rows import EDGE, MARK, row_text
+from acp_console.traffic.rows import EDGE, MARK, RELATIVE, Times, head_text, row_text
 from acp_console.traffic.runs import Run
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_inspector.views.annotations import SEVERITY_LETTERS
@@ -26,6 +27,27 @@ WHEEL_LINES: Final = 3
 """Lines that one step of the wheel scrolls."""
 FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY_LETTERS}
 """The severity of each letter."""
+
+
+class FrameHeading(Widget):
+    """The heading above the rows, drawn anew for each layout of them."""
+
+    def __init__(self, table: FrameTable, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
+        super().__init__(id=id)
+        self._table = table
+
+    def on_mount(self) -> None:
+        self.watch(self._table, "heading", self._redraw)
+
+    def _redraw(self) -> None:
+        self.refresh()
+
+    def render_line(self, y: int) -> Strip:
+        del y
+        text = self._table.heading
+        return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
+            self.size.width, self.rich_style
+        )
 
 
 class FrameTable(CursorList):
@@ -73,6 +95,10 @@ class FrameTable(CursorList):
     }
     """
     cursor: var[int] = var(-1)
+    times: reactive[Times] = reactive(RELATIVE)
+    """How times are written."""
+    heading: var[str] = var("")
+    """The names of the columns, in the layout of the rows."""
     instead: reactive[str] = reactive("")
     """What is shown if there is no row."""
 
@@ -332,7 +358,7 @@ class FrameTable(CursorList):
         gap, delta = (
             (None, 0.0) if line.part else (self._rows.gap(line.begin), self._rows.delta(line.begin))
         )
-        text = row_text(row, width, self.digits, gap=gap, delta=delta)
+        text = row_text(row, width, self.digits, gap=gap, delta=delta, times=self.times)
         is_beside = row.kind in {"stderr", "event", "header", "end", "large"}
         name = "fault" if row.is_fault else "beside" if is_beside else row.side
         style = self.get_component_rich_style(f"frame-table--{name}")
@@ -356,6 +382,7 @@ class FrameTable(CursorList):
     def lay_out(self) -> None:
         """Update the layout: number of rows, and width of rows and numbers."""
         self.digits = max(DIGITS, self._rows.digits)
+        self._head()
         self._seen = None
         height = self.size.height
         # A line is scrolled to by its first row, also the first one of the last screen.
@@ -364,3 +391,12 @@ class FrameTable(CursorList):
             last = self._count - 1
             end = self._before(last, height - 1 - self._line_at(last).parts)
         self.virtual_size = Size(self.width, max(end + height, min(self._count, 1)))
+
+    def watch_times(self) -> None:
+        self._head()
+        self.redraw()
+
+    def _head(self) -> None:
+        if self.width:
+            # Hidden it has no width; shown again, it may have that of before.
+            self.heading = head_text(self.width, self.digits, self.times)[: self.width]

@@ -114,7 +114,7 @@ def call_summary(method: str, params: Json) -> str:
             name = get_string(get(params, "clientInfo") or get(params, "info"), "name")
             return f"version {get(params, 'protocolVersion')} {name}"
         case "terminal/create":
-            return " ".join(map(str, [get(params, "command"), *get_list(params, "args")]))
+            return command_line(params)
         case "session/set_config_option":
             return f"{get_string(params, 'configId')} {get(params, 'value')}".lstrip()
         case _:
@@ -122,6 +122,11 @@ def call_summary(method: str, params: Json) -> str:
                 if (value := get(params, name)) is not None:
                     return f"{name} {value}"
             return ""
+
+
+def command_line(params: Json) -> str:
+    """Return the command and the arguments of a request for a terminal."""
+    return " ".join(map(str, [get(params, "command"), *get_list(params, "args")]))
 
 
 _SHOWN_PARAMS = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "requestId")
@@ -194,15 +199,18 @@ def _texts(update: Json) -> list[str]:
     return [each for key, each in members if isinstance(each, str) and key != "sessionUpdate"]
 
 
-def _result(result: Json) -> str:
-    for name in ("stopReason", "sessionId", "messageId", "protocolVersion"):
+def result_summary(result: Json) -> str:
+    """Return what a result says, which is not safe to show; empty if it only has other members."""
+    for name in ("stopReason", "sessionId", "messageId", "protocolVersion", "exitCode", "signal"):
         if (value := get(result, name)) is not None:
             return f"{name} {value}"
     outcome = get(result, "outcome")
-    if outcome is not None:
-        return " ".join(
-            filter(None, [get_string(outcome, "outcome"), get_string(outcome, "optionId")])
-        )
+    return " ".join(filter(None, [get_string(outcome, "outcome"), get_string(outcome, "optionId")]))
+
+
+def _result(result: Json) -> str:
+    if summary := result_summary(result):
+        return summary
     if isinstance(result, Mapping):
         return ", ".join(str(key) for key in cast("Mapping[str, Json]", result))
     return str(result)

@@ -11,7 +11,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.printing import print_table
 from acp_console.cli.reading import read_session_model
 from acp_console.wording.tables import Layout
-from acp_console.wording.values import format_seconds, format_size
+from acp_console.wording.values import format_size
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.journal import Journal
 from acp_inspector.recording.format import new_header
@@ -81,14 +81,6 @@ def test_words_are_cut_first_and_columns_are_left_out_next(
 def test_a_table_without_rows_shows_its_columns(capsys: pytest.CaptureFixture[str]) -> None:
     print_table(LAYOUT, [])
     assert printed(capsys)[0] == ["name  one  two  empty"]
-
-
-@pytest.mark.parametrize(
-    ("value", "shown"),
-    [(None, ""), (0.0, "0.0 ms"), (0.0123, "12.3 ms"), (1.5, "1.50 s"), (600.0, "10.0 min")],
-)
-def test_a_duration_is_told_in_the_unit_that_fits(value: float | None, shown: str) -> None:
-    assert format_seconds(value) == shown
 
 
 def test_bytes_are_told_in_the_unit_that_fits() -> None:

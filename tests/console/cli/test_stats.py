@@ -35,7 +35,7 @@ def test_methods_are_counted_with_their_times(call: Call) -> None:
     assert done.code == exit_codes.DONE
     head, *rows = table(done.out)
     assert " ".join(head) == "from method count errors open size min p50 p90 p99 max"
-    assert re.match(r"\d+ frames in \d+\.0 ms, ", done.out)
+    assert re.match(r"\d+ frames in \d+ ms, ", done.out)
     assert int(done.out.split()[0]) == len(read_recording(Path(EDIT)).frames)
     reads = next(row for row in rows if "fs/read_text_file" in row)
     assert reads[:6] == ["←", "agent", "fs/read_text_file", "3", "0", "0"]

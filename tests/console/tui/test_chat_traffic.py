@@ -21,7 +21,7 @@ async def test_the_traffic_shows_the_frames_of_this_session(workplace: Path) -> 
         await pilot.press(*"help", "enter")
         await until(pilot, lambda: "● ready" in say(app))
         await pilot.press("f2")
-        await until(pilot, lambda: "session/prompt result" in say(app))
+        await until(pilot, lambda: "prompt result" in say(app))
         await until(pilot, lambda: 'stopReason: "end_turn"' in say(app))
         await pilot.press("slash")
         await paste(pilot, "initialize")

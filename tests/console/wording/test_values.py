@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from acp_console.wording.values import format_number, plural, sender
+import pytest
+
+from acp_console.wording.values import (
+    format_number,
+    format_offset,
+    format_seconds,
+    plural,
+    sender,
+)
 
 
 def test_thousands_are_separated_and_counts_get_their_word() -> None:
@@ -18,3 +26,43 @@ def test_arrow_leads_from_the_sender_as_between_the_lanes_of_a_screen() -> None:
         "·",
         "·",
     ]
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [
+        (None, ""),
+        (0.0, "0.0 ms"),
+        (0.0123, "12.3 ms"),
+        (0.09996, "100 ms"),
+        (0.315, "315 ms"),
+        (0.99951, "1.00 s"),
+        (7.567, "7.57 s"),
+        (9.996, "10.0 s"),
+        (59.949, "59.9 s"),
+        (59.95, "0:01:00"),
+        (3725.4, "1:02:05"),
+        (-0.2, "-200 ms"),
+    ],
+)
+def test_a_duration_is_written_in_one_way_whatever_its_size(
+    seconds: float | None, shown: str
+) -> None:
+    assert format_seconds(seconds) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "wide", "narrow"),
+    [
+        (0.0, "0.000", "0.000"),
+        (16.9, "16.900", "16.900"),
+        (59.9996, "1:00.000", "1:00.00"),
+        (754.25, "12:34.250", "12:34.2"),
+        (18991.526, "5:16:31.5", "5:16:32"),
+        (363_599.5, "101:00:00", "101:00:00"),
+    ],
+)
+def test_a_time_in_a_recording_is_as_exact_as_its_column_allows(
+    seconds: float, wide: str, narrow: str
+) -> None:
+    assert (format_offset(seconds, 9), format_offset(seconds, 7)) == (wide, narrow)

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
+from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.rows import (
     EDGE,
     TrafficRow,
     gap_before,
     head_text,
+    picture,
     read_row,
     row_text,
     time_of,
@@ -199,3 +202,53 @@ def test_frames_without_a_time_have_none() -> None:
     line = row_text(TrafficRow(0, 0.0, "", "end", "5 frames"), 90, 4, delta=0)
     assert line.split() == ["·", "end:", "5", "frames"]
     assert isinstance(TALK[0], Frame)
+
+
+def permission(call: str, **members: Any) -> dict[str, Any]:
+    params: Any = {"sessionId": "s1", "toolCall": {"toolCallId": call, **members}, "options": []}
+    return {"id": 7, "method": "session/request_permission", "params": params}
+
+
+WORK: list[Entry] = entries(
+    update("tool_call", toolCallId="c1", title="Run pytest -q", status="pending"),
+    ("agent", permission("c1")),
+    ("client", {"id": 7, "result": {"outcome": {"outcome": "selected", "optionId": "allow"}}}),
+    ("agent", {"id": 8, "method": "terminal/create",
+               "params": {"sessionId": "s1", "command": "pytest", "args": ["-q"]}}),
+    ("client", {"id": 8, "result": {"terminalId": "t1"}}),
+    ("agent", {"id": 9, "method": "terminal/wait_for_exit",
+               "params": {"sessionId": "s1", "terminalId": "t1"}}),
+    ("client", {"id": 9, "result": {"exitCode": 1}}),
+    update("tool_call_update", toolCallId="c1", status="failed"),
+    ("agent", {"id": 10, "method": "fs/read_text_file",
+               "params": {"sessionId": "s1", "path": "/home/ada/shop/src/checkout/cart.py"}}),
+    ("client", {"id": 10, "result": {"content": "x"}}),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("is_file", [False, True])
+def test_a_narrow_row_says_what_its_frame_touches(tmp_path: Path, *, is_file: bool) -> None:
+    def pictures(rows: EntryList | RecordingEntries) -> list[str]:
+        model = TrafficModel(rows)
+        return [picture(model.at(row), 32) for row in range(len(WORK))]
+
+    if is_file:
+        path = tmp_path / "a.acp.ndjson"
+        path.write_bytes(b"".join([encode_header(Header("", "", "")), *map(encode_entry, WORK)]))
+        with RecordingEntries(path).index_all() as recording:
+            shown = pictures(recording)
+    else:
+        shown = pictures(EntryList(WORK))
+    assert shown == [
+        "◀┄ call Run pytest -q pending ┄┄",
+        "◀─ permission Run pytest -q ─ ?●",
+        "○─ permission result allow ────▶",
+        "◀─ run pytest -q ──────────────●",
+        "○─ run result pytest -q ───────▶",
+        "◀─ wait pytest -q ─────────────●",
+        "○─ wait result pytest… exit 1 ─▶",
+        "◀┄ update Run pytest -q failed ┄",
+        "◀─ read …/src/checkout/cart.py ●",
+        "○─ read result …/checkout/cart.py ▶",
+    ]
+    assert {cell_len(each) for each in shown} == {32}

@@ -278,7 +278,7 @@ async def test_message_of_a_dialect_is_read_and_edited_in_its_spelling() -> None
         await start(pilot, editing=True)
         await until(pilot, lambda: "✓ valid JSON" in say(app))
         assert "!" not in say(app)
-        assert 'session/prompt "hi"' in rows(app)[0]
+        assert 'prompt "hi"' in rows(app)[0]
 
 
 async def test_request_is_answered_with_a_result_or_an_error() -> None:

@@ -50,7 +50,7 @@ class DetailApp(App[None]):
         (
             "pair",
             [
-                "Request 1 · client · 0.100 s           │ Response 2 · agent · after 100.0 ms",
+                "Request 1 · client · 0.100 s           │ Response 2 · agent · after 100 ms",
                 '  "method": "session/prompt",          │   "result": {',
             ],
         ),
@@ -115,7 +115,7 @@ async def test_a_pair_tells_what_is_missing() -> None:
         app.detail.show(DetailSubject(ASKED, ASKED))
         await until(pilot, lambda: "No response yet." in say(app))
         app.detail.show(DetailSubject(ASKED, ASKED, TOLD))
-        await until(pilot, lambda: "after 100.0 ms" in say(app))
+        await until(pilot, lambda: "after 100 ms" in say(app))
 
 
 async def test_all_of_what_is_shortened_can_be_had() -> None:

@@ -1,0 +1,165 @@
+"""What the row of a message says between its two lanes: a name, what it touches, how it went."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rich.cells import cell_len, set_cell_size
+
+from acp_console.traffic.called import Sort
+from acp_console.wording.methods import short_method, short_update
+from acp_inspector.messages import DecodedFrame
+from acp_inspector.views.frame_row import (
+    call_summary,
+    command_line,
+    result_summary,
+    update_summary,
+)
+from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_values import as_object, get, get_string, get_text
+from acp_protocol.jsonrpc import Json
+
+NameOf: TypeAlias = Callable[[Sort, str], str]
+"""Returns the command of a terminal, or the title of a tool call, by its id; or ""."""
+MAX_TEXT: Final = 200
+MAX_BEGUN_WORD: Final = 7
+"""Characters of a word that are left out where it would be cut; more of it say something."""
+_SPELLED_OUT: Final = re.compile(r"^stopReason |(?<=^exit)Code\b|^selected ")
+"""What the result of a short row does without."""
+MIN_ABOUT: Final = 8
+"""Columns of what a message touches, at least, before other texts are cut."""
+
+
+def no_name(sort: Sort, id_: str) -> str:
+    del sort, id_
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """The parts of the text; each is safe to show."""
+
+    name: str
+    """The method, or the kind of the update, and whether it is a response."""
+    short: str
+    """The same in a word, where there is little room."""
+    about: str = ""
+    """What it touches: a file, a command, a tool call."""
+    rest: str = ""
+    """How it went, or what else it says."""
+    is_path: bool = False
+    """Whether it touches a file."""
+
+    def text(self, width: int, *, is_short: bool = False) -> str:
+        """Return the text in at most `width` columns; of a path, the end is kept."""
+        name, rest = self.name, self.rest
+        if is_short:
+            name, rest = self.short, _SPELLED_OUT.sub("", rest)
+        text = _joined(name, self.about, rest)
+        if cell_len(text) <= width or not self.about:
+            return fit_words(text, width)
+        room = width - cell_len(_joined(name, rest)) - 1
+        if room < MIN_ABOUT and rest:
+            # How it went counts more; its request says what it touches.
+            return fit_words(_joined(name, rest), width)
+        about = (
+            fit_path(self.about, max(room, 1))
+            if self.is_path
+            else fit_words(self.about, max(room, 1))
+        )
+        return fit_words(_joined(name, about, rest), width)
+
+
+def label_of(decoded: DecodedFrame, name_of: NameOf = no_name) -> Label | None:
+    """Return what the row of a message says; None for what is no message."""
+    method = decoded.method or ""
+    match decoded.kind:
+        case "request" | "notification":
+            update = decoded.update
+            label = _update(update, name_of) if update else _call(method, decoded.params, name_of)
+        case "result":
+            params = None if decoded.request is None else decoded.request.params
+            label = _result(method, params, decoded.result, name_of)
+        case "error":
+            error = decoded.error
+            text = "" if error is None else f"{error.code} {error.message}"
+            label = Label(f"{method} error", f"{short_method(method)} error", rest=text)
+        case _:
+            return None
+    texts = label.name.strip(), label.short.strip(), label.about, label.rest
+    name, short, about, rest = (single_line(each, MAX_TEXT) for each in texts)
+    return Label(name, short, about, rest, label.is_path)
+
+
+def _update(update: dict[str, Json], name_of: NameOf) -> Label:
+    name = get_string(update, "sessionUpdate")
+    short = short_update(name)
+    if name not in {"tool_call", "tool_call_update"}:
+        return Label(name, short, rest=update_summary(update))
+    call = get_string(update, "toolCallId")
+    title = get_string(update, "title") or name_of("call", call)
+    if not title:
+        short = f"{short} {call}"
+    return Label(f"{name} {call}", short, title, get_string(update, "status"))
+
+
+def _call(method: str, params: Json, name_of: NameOf) -> Label:
+    about, is_path = _about(method, params, name_of)
+    rest = "" if about else call_summary(method, params)
+    return Label(method, short_method(method), about, rest, is_path)
+
+
+def _result(method: str, params: Json, result: Json, name_of: NameOf) -> Label:
+    about, is_path = _about(method, params, name_of)
+    if method == "session/prompt":
+        # The prompt is far above, and long.
+        about = ""
+    rest = result_summary(result) or ("" if about else ", ".join(as_object(result)))
+    return Label(f"{method} result", f"{short_method(method)} result", about, rest, is_path)
+
+
+def _about(method: str, params: Json, name_of: NameOf) -> tuple[str, bool]:
+    """Return what a call touches, and whether that is a path."""
+    match method:
+        case "fs/read_text_file" | "fs/write_text_file":
+            return get_string(params, "path"), True
+        case "terminal/create":
+            return command_line(params), False
+        case "session/request_permission":
+            call = get(params, "toolCall")
+            title = get_string(call, "title") or get_string(params, "title")
+            return title or name_of("call", get_string(call, "toolCallId")), False
+        case "session/prompt":
+            return call_summary(method, params), False
+        case _:
+            terminal = get_text(params, "terminalId")
+            return "" if terminal is None else name_of("terminal", terminal) or terminal, False
+
+
+def _joined(*texts: str) -> str:
+    return " ".join(filter(None, texts))
+
+
+def fit_path(path: str, width: int) -> str:
+    """Return a path that takes at most `width` columns; its last parts are kept."""
+    if cell_len(path) <= width:
+        return path
+    parts = path.split("/")
+    for place in range(1, len(parts)):
+        shorter = "/".join(["…", *parts[place:]])
+        if cell_len(shorter) <= width:
+            return shorter
+    return fit_words(parts[-1], width)
+
+
+def fit_words(text: str, width: int) -> str:
+    """Return a text that takes at most `width` columns, cut before a short word if possible."""
+    if cell_len(text) <= width:
+        return text
+    cut = set_cell_size(text, max(width - 1, 0))
+    words, _, begun = cut.rpartition(" ")
+    is_whole = text[len(cut) : len(cut) + 1] == " "
+    return (cut if is_whole or not words or len(begun) > MAX_BEGUN_WORD else words).rstrip() + "…"
