@@ -363,7 +363,7 @@ class TrafficModel:
         return [each for each in events if each is not None]
 
     def found_beside(self, row: int, *, is_next: bool) -> int | None:
-        """Return the next, or the previous, shown row with a lint finding."""
+        """Return the next, or the previous, shown row that breaks a rule."""
         n = self.row(row).seq
         numbers = self.annotations.after(n) if is_next else self.annotations.before(n)
         for found in islice(numbers, MAX_HIDDEN):

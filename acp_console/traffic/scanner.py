@@ -36,7 +36,7 @@ class TrafficScanner:
         self._view = view
         self._step_bytes = step_bytes
         self._recording = view.entries if isinstance(view.entries, RecordingEntries) else None
-        self.overview = Overview(view.entries, view.marks)
+        self.overview = Overview(view.entries, view.marks, view.annotations, view.row_of)
         self._scan: Iterator[None] | None = None
         self._search: Iterator[int | None] | None = None
         self._sought: Filter | None = None

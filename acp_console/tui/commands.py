@@ -200,9 +200,9 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
         Command("frames.error_before", "E", "trouble(False)", "Error before",
                 "Jump to the previous error", False),
         Command("frames.finding", "x", "go_to_finding(True)", "Finding",
-                "Jump to the next row with a lint finding", False),
+                "Jump to the next row that breaks a rule", False),
         Command("frames.finding_before", "X", "go_to_finding(False)", "Finding before",
-                "Jump to the previous row with a lint finding", False),
+                "Jump to the previous row that breaks a rule", False),
         Command("frames.mark", "m", "mark", "Mark", "Mark or unmark the row", False),
         Command("frames.comment", "M", "comment", "Comment",
                 "Mark the row with a comment, or change it", False),
@@ -301,6 +301,8 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Show or hide warnings", False),
         Command("findings.infos", "i", "severity('info')", "Infos",
                 "Show or hide infos", False),
+        Command("findings.sort", "s", "sort", "Sort",
+                "List findings by severity, or in the order of their frames"),
     ),
     "waterfall": (
         Command("waterfall.zoom", "z", "zoom", "Zoom",
@@ -341,11 +343,11 @@ COMMANDS: Final = tuple(
 )
 
 SIGNS: Final = (
-    ("E W I", "A rule was broken here: error, warning, info; 5 shows which"),
-    ("e w i", "Part of a finding in another row"),
+    ("E W I", "A rule is broken here: error, warning, info; 5 shows which, x goes to the next"),
+    ("e w i", "Helps to prove a finding in another row; x skips it"),
     ("◆", "Marked by you"),
     ("● ○ ┄", "Request, result, notification"),
-    ("?", "Waited for a person to answer"),
+    ("?", "Waited for a person to answer; in the line below the rows a grey ground, ░"),
     ("⏸", "Paused by a breakpoint"),
     ("✗ ‖", "Not a valid message; stderr"),
 )

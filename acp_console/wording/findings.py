@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
@@ -16,6 +17,11 @@ MOST_SEVERE_FIRST: Final[tuple[Severity, ...]] = tuple(reversed(SEVERITIES))
 def sort_findings(findings: Sequence[Finding]) -> list[Finding]:
     """Return the most severe findings first, then by rule and in order of occurrence."""
     return sorted(findings, key=lambda each: (MOST_SEVERE_FIRST.index(each.severity), each.rule.id))
+
+
+def sort_by_frame(findings: Sequence[Finding]) -> list[Finding]:
+    """Return findings in the order of the frames that broke their rules; others last."""
+    return sorted(findings, key=lambda each: each.frames[-1] if each.frames else sys.maxsize)
 
 
 def severity_word(severity: Severity, count: int) -> str:

@@ -1,4 +1,4 @@
-"""Lists lint findings, the most severe first, and how to fix each."""
+"""Lists lint findings by severity or by frame, and how to fix each."""
 
 from __future__ import annotations
 
@@ -23,6 +23,7 @@ from acp_console.wording.findings import (
     json_path,
     rule_coverage,
     severity_word,
+    sort_by_frame,
     sort_findings,
 )
 from acp_console.wording.values import format_number
@@ -68,6 +69,8 @@ class FindingsTab(AnalysisTab[Linter, Found]):
     _aim: int | None = None
     shown: frozenset[Severity] = frozenset(SEVERITIES)
     """Severities that are listed."""
+    is_by_frame = False
+    """Whether they are listed in the order of their frames, not by severity."""
 
     def compose(self) -> ComposeResult:
         yield from super().compose()
@@ -79,7 +82,8 @@ class FindingsTab(AnalysisTab[Linter, Found]):
 
     def show(self, answer: Found) -> None:
         self.show_heading(self._heading(answer))
-        found = [each for each in answer.findings if each.severity in self.shown]
+        every = sort_by_frame(answer.findings) if self.is_by_frame else answer.findings
+        found = [each for each in every if each.severity in self.shown]
         if found:
             columns = max(len(frame_numbers(each, MAX_LINE_FRAMES)) for each in found)
             self.lines.show([_line(each, columns) for each in found])
@@ -108,6 +112,10 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         )
         self.show_again()
 
+    def action_sort(self) -> None:
+        self.is_by_frame = not self.is_by_frame
+        self.show_again()
+
     @on(LineList.CursorMoved)
     def explain(self, event: LineList.CursorMoved) -> None:
         event.stop()
@@ -124,7 +132,7 @@ class FindingsTab(AnalysisTab[Linter, Found]):
             + ("" if each in self.shown else " hidden")
             for each in MOST_SEVERE_FIRST
         ]
-        heading = " · ".join(parts)
+        heading = " · ".join(parts) + (" · by frame" if self.is_by_frame else " · by severity")
         if found.omitted:
             heading += f" · {format_number(found.omitted)} more of the same rules not kept"
         coverage = f"{found.exercised} of {found.applied} rules applied to this recording"

@@ -38,7 +38,9 @@ _MARKS: Final = (
 )
 """Marks by rank: a frame that breaks a rule ranks above one that helps to prove something."""
 _NO_TIME: Final = -1.0
-_NOTED: Final = re.compile(rb"[^\0]")
+_BROKEN: Final = re.compile(rb"[\x04-\x06]")
+"""The ranks of frames that break a rule."""
+_UNBROKEN: Final = b"\x00\x01\x02\x03"
 _MAX_SETS: Final = 0xFFFF
 _MAX_TURN: Final = 0xFFFFFFFF
 _INTERVENTIONS: Final[dict[str, Intervention]] = {
@@ -313,16 +315,19 @@ class Annotations:
         return _MARKS[_at(self._ranks, n)] or ""
 
     def after(self, n: int) -> Iterator[int]:
-        """Yield the numbers of the entries after `n` that have findings, in order."""
+        """Yield the numbers of the entries after `n` that break a rule, in order.
+
+        Those that only help to prove it are left out.
+        """
         # Copy: another thread may write meanwhile.
         ranks = bytes(self._ranks)
-        for found in _NOTED.finditer(ranks, max(n + 1, 0)):
+        for found in _BROKEN.finditer(ranks, max(n + 1, 0)):
             yield found.start()
 
     def before(self, n: int) -> Iterator[int]:
-        """Yield the numbers of the entries before `n` that have findings, in reverse order."""
+        """Yield the numbers of the entries before `n` that break a rule, in reverse order."""
         ranks = bytes(self._ranks)[: max(n, 0)]
-        while ranks := ranks.rstrip(b"\0"):
+        while ranks := ranks.rstrip(_UNBROKEN):
             yield len(ranks) - 1
             ranks = ranks[:-1]
 

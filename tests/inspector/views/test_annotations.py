@@ -105,11 +105,11 @@ def test_a_number_that_cannot_be_true_takes_no_memory(n: int) -> None:
 
 
 @given(st.sets(st.integers(1, 300)), st.integers(-3, 305))
-def test_the_next_and_the_last_that_something_was_found_about_are_found(
+def test_the_next_and_the_last_that_break_a_rule_are_found_not_those_that_prove_it(
     numbers: set[int], n: int
 ) -> None:
     known = Annotations()
-    known.add_findings(finding(SEVERITIES[each % 3], each) for each in numbers)
+    known.add_findings(finding(SEVERITIES[each % 3], 301, each) for each in numbers)
     assert list(known.after(n)) == sorted(each for each in numbers if each > n)
     assert list(known.before(n)) == sorted((e for e in numbers if e < n), reverse=True)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from acp_console.tui.analysis.findings_tab import findings_of
 from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
@@ -97,3 +99,21 @@ def test_the_gravest_come_first_and_are_counted() -> None:
     assert found.counts == linter.report.counts
     assert found.omitted == found.counts.total() - len(found.findings) > 0
     assert 0 < found.exercised < found.applied
+
+
+async def test_findings_are_listed_by_severity_or_by_frame() -> None:
+    app = AnalysisApp(entries(LOST, ("agent", b"{"), LOST))
+
+    def frames() -> list[str]:
+        found = (
+            re.search(r"^\S* ?[EWI] \S+ +#(\d)", line.strip()) for line in say(app).splitlines()
+        )
+        return [each[1] for each in found if each]
+
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.pane.open_tab("findings")
+        await until(pilot, lambda: sorted(frames()) == ["1", "2", "3"])
+        assert frames() != ["1", "2", "3"]
+        app.pane.open.focus_content()
+        await pilot.press("s")
+        await until(pilot, lambda: frames() == ["1", "2", "3"])

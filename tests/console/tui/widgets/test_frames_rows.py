@@ -249,6 +249,6 @@ def test_a_narrow_row_says_what_its_frame_touches(tmp_path: Path, *, is_file: bo
         "○─ wait result pytest… exit 1 ─▶",
         "◀┄ update Run pytest -q failed ┄",
         "◀─ read …/src/checkout/cart.py ●",
-        "○─ read result …/checkout/cart.py ▶",
+        "○─ read result …/cart.py ──────▶",
     ]
     assert {cell_len(each) for each in shown} == {32}

@@ -8,11 +8,12 @@ import pytest
 from textual.app import App, ComposeResult
 
 from acp_console.traffic.model import TrafficModel
-from acp_console.traffic.overview import Overview
+from acp_console.traffic.overview import Overview, Span, levels
 from acp_console.tui.traffic.minimap import Minimap
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry
+from acp_inspector.lint.engine import Linter
 from acp_inspector.recording.format import Header, encode_entry, encode_header
 from tests.console.tui.conftest import entries, say, until, update
 
@@ -59,6 +60,31 @@ def test_a_recording_is_divided_like_what_is_live(tmp_path: Path) -> None:
         assert [span.has_error for span in spans] == [False, False, False, True]
 
 
+def test_what_breaks_a_rule_is_shown_where_it_is_and_its_proof_is_not() -> None:
+    view = TrafficModel(EntryList(TALK))
+    overview = Overview(view.entries, None, view.annotations, view.row_of)
+    linter = Linter()
+    view.annotations.add_findings(found for entry in TALK for found in linter.feed(entry))
+    places = {(n - 1) // 10: view.annotations.mark(n) for n in view.annotations.after(0)}
+    assert places
+    spans = overview.spans(4)
+    assert {place: span.finding for place, span in enumerate(spans) if span.finding} == places
+
+
+@pytest.mark.parametrize(
+    ("counts", "heights"),
+    [
+        ([0, 0], [0, 0]),
+        ([0, 1, 1, 0], [0, 1, 1, 0]),
+        ([1, 2, 0, 40], [1, 2, 0, 7]),
+        ([3000, 3300, 4100], [1, 1, 2]),
+        ([20, 400, 9000], [1, 4, 7]),
+    ],
+)
+def test_traffic_that_is_alike_everywhere_is_flat(counts: list[int], heights: list[int]) -> None:
+    assert levels([Span(0, count) for count in counts]) == heights
+
+
 def test_what_comes_later_is_counted_later() -> None:
     heard = EntryList(TALK[:5])
     overview = searched(Overview(heard))
@@ -93,7 +119,7 @@ async def test_a_click_leads_to_what_was_said_then() -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 40)) as pilot:
         pane = app.query_one(TrafficPane)
-        await until(pilot, lambda: "✗" in say(app) and "?" in say(app).splitlines()[-18])
+        await until(pilot, lambda: "✗" in say(app) and "░" in say(app).splitlines()[-18])
         await pilot.click(Minimap, offset=(0, 0))
         await until(pilot, lambda: pane.table.chosen == 1)
         await pilot.click(Minimap, offset=(50, 0))
@@ -105,9 +131,9 @@ async def test_it_is_drawn_again_after_it_was_hidden() -> None:
     app = PaneApp()
     async with app.run_test(size=(100, 40)) as pilot:
         pane = app.query_one(TrafficPane)
-        await until(pilot, lambda: "?" in say(app).splitlines()[-18])
+        await until(pilot, lambda: "░" in say(app).splitlines()[-18])
         pane.map.display = False
         await until(pilot, lambda: pane.map.size.width == 0)
         pane.map.sync(3)
         pane.map.display = True
-        await until(pilot, lambda: "?" in say(app).splitlines()[-18])
+        await until(pilot, lambda: "░" in say(app).splitlines()[-18])
