@@ -314,13 +314,19 @@ class Times:
     """When the journal began; None: unknown, so there is no clock time."""
 
     @property
+    def formats(self) -> list[TimeFormat]:
+        return ["time", "Δ"] if self.began is None else ["time", "clock", "Δ"]
+
+    @property
     def next(self) -> Times:
         """The same with the next format."""
-        formats: list[TimeFormat] = ["time", "clock", "Δ"]
-        if self.began is None:
-            formats.remove("clock")
+        formats = self.formats
         place = formats.index(self.format) if self.format in formats else -1
         return replace(self, format=formats[(place + 1) % len(formats)])
+
+    def named(self, name: str) -> Times:
+        """Return the same with a format, if there is one of this name."""
+        return replace(self, format=next((each for each in self.formats if each == name), "time"))
 
     def text(self, seconds: float, delta: float, width: int) -> str:
         """Return the time of a row that is `delta` seconds later than the one above."""

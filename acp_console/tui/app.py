@@ -26,7 +26,7 @@ from acp_console.chat.chat_session import ChatSession, SessionSetup
 from acp_console.chat.connection import OpeningWay
 from acp_console.chat.open_chats import OpenChats
 from acp_console.chat.running_agent import RunningAgent
-from acp_console.kept.preferences import PreferenceStore
+from acp_console.kept.preferences import PaneLayout, PreferenceStore
 from acp_console.paths import config_path
 from acp_console.traffic.intercept import OpenProxies
 from acp_console.traffic.sources import FileSource, ProxySource, TrafficSource
@@ -123,6 +123,7 @@ class ConsoleApp(ThemedApp[int]):
             theme = preferences.get().theme
         super().__init__(theme if theme in THEME_NAMES else DEFAULT_THEME)
         self._preferences = preferences
+        self._pane_layout = PaneLayout(preferences)
         self._kept_theme = self.theme
         self._terminal_title = ""
         self._rings = self._has_titles = True
@@ -290,7 +291,7 @@ class ConsoleApp(ThemedApp[int]):
         # It takes time to import, and a chat does without.
         from acp_console.tui.watch.screen import WatchScreen
 
-        self.push_screen(WatchScreen(sources, self.open_proxies))
+        self.push_screen(WatchScreen(sources, self.open_proxies, self._pane_layout))
 
     def on_unmount(self) -> None:
         self.open_proxies.close()
@@ -342,7 +343,7 @@ class ConsoleApp(ThemedApp[int]):
             return
         proxy = held[0][0]
         if not isinstance(self.screen, WatchScreen) or not await self.screen.show_paused(proxy):
-            screen = WatchScreen([ProxySource(proxy)], self.open_proxies)
+            screen = WatchScreen([ProxySource(proxy)], self.open_proxies, self._pane_layout)
             await self.push_screen(screen)
             await screen.show_paused(proxy)
 
@@ -558,6 +559,7 @@ class ConsoleApp(ThemedApp[int]):
             self._stop_timeout_s,
             draft,
             self._history,
+            self._pane_layout,
         )
         self._chat_screens[chat] = screen
         self.open_chats.add(chat)

@@ -7,14 +7,17 @@ analysis is open.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from datetime import datetime
 from typing import Any, ClassVar, Final
 
 from textual import getters, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Horizontal
-from textual.events import Resize
+from textual.events import MouseDown, MouseMove, MouseUp, Resize
+from textual.widget import Widget
 
+from acp_console.kept.preferences import PaneLayout
 from acp_console.listeners import Listeners
 from acp_console.traffic.analysis import AnalysisFolds, BackgroundFold
 from acp_console.traffic.marks import NotesFile
@@ -22,6 +25,7 @@ from acp_console.tui.analysis.pane import AnalysisPane
 from acp_console.tui.analysis.tab import AnalysisTab
 from acp_console.tui.commands import bindings
 from acp_console.tui.news import News
+from acp_console.tui.split import SplitBorder
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_console.wording.values import format_number, plural
 from acp_inspector.filter.entries import EntryList, RecordingEntries
@@ -64,7 +68,10 @@ class InspectorPane(Horizontal):
         *,
         is_over: Callable[[], bool] = lambda: False,
         now: Callable[[], float | None] = lambda: None,
+        began: Callable[[], datetime | None] = lambda: None,
         notes: Callable[[], Sequence[NotesFile]] = tuple,
+        layout: PaneLayout | None = None,
+        beside: Callable[[], Widget] | None = None,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
         """Show entries.
@@ -73,7 +80,10 @@ class InspectorPane(Horizontal):
             entries: A recording, or a list that grows; None: the entries passed to `extend`.
             is_over: Whether a source that is not a file has ended.
             now: Returns the seconds since the journal began, if it is live.
+            began: Returns when the journal began, if that is known.
             notes: Returns where marks are kept.
+            layout: How its parts share the room, and how times are written.
+            beside: Returns the conversation on its left.
             id: The widget's id.
         """
         super().__init__(id=id)
@@ -88,6 +98,11 @@ class InspectorPane(Horizontal):
         """How many entries there were at the last look, and whether more may come."""
         self._now = now
         self._notes = notes
+        self._began = began
+        self._layout = layout or PaneLayout()
+        self._border = None
+        if beside is not None:
+            self._border = SplitBorder(self._layout, "talk", "width", lambda: (beside(), self))
         shown = self._entries
         if isinstance(shown, RecordingEntries):
             # Other threads read it, and each needs its own object.
@@ -100,7 +115,14 @@ class InspectorPane(Horizontal):
             self.folds = AnalysisFolds(lambda: shown, is_over=is_over, dialect=shown.chosen_dialect)
 
     def compose(self) -> ComposeResult:
-        yield TrafficPane(self._entries, self.folds.annotations, notes=self._notes, id="traffic")
+        yield TrafficPane(
+            self._entries,
+            self.folds.annotations,
+            notes=self._notes,
+            began=self._began,
+            layout=self._layout,
+            id="traffic",
+        )
         yield AnalysisPane(self.folds, now=self._now, id="analysis")
 
     def on_mount(self) -> None:
@@ -109,7 +131,31 @@ class InspectorPane(Horizontal):
         self.news()
 
     def on_show(self) -> None:
+        if self._border is not None:
+            self._border.apply()
         self.news()
+
+    # The border between the conversation and the traffic
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        del parameters
+        return action != "split" or self._border is not None
+
+    def action_split(self, by: int) -> None:
+        if self._border is not None:
+            self._border.move(by)
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        if self._border is not None:
+            self._border.press(event, self)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        if self._border is not None:
+            self._border.drag(event)
+
+    def on_mouse_up(self, event: MouseUp) -> None:
+        if self._border is not None:
+            self._border.release(event)
 
     def on_unmount(self) -> None:
         self.folds.close()

@@ -28,6 +28,7 @@ from acp_console.chat.logins import LoginMethod, login_line
 from acp_console.chat.open_asks import OpenAsks
 from acp_console.chat.open_chats import OpenChats
 from acp_console.chat.shell import Shell
+from acp_console.kept.preferences import PaneLayout
 from acp_console.tui.chat.account import AccountScreen, account_text
 from acp_console.tui.chat.ask import Ask, KeyAsk, PermissionTiming
 from acp_console.tui.chat.ask_area import AskArea
@@ -150,6 +151,7 @@ class ChatScreen(Screen[None]):
         stop_timeout_s: float = STOP_TIMEOUT_S,
         draft: str = "",
         history: Callable[[], PromptHistory] | None = None,
+        layout: PaneLayout | None = None,
     ) -> None:
         """Show `chat`; `go_to` shows another one.
 
@@ -165,7 +167,7 @@ class ChatScreen(Screen[None]):
         self.asks = AskArea(self._open_asks, self._timing)
         self.turn_line = TurnLine(chat, id="turn")
         self.queue = QueuedPrompts(id="queue")
-        self.traffic = TrafficSide(self, chat)
+        self.traffic = TrafficSide(self, chat, layout or PaneLayout())
         self._files = ChangedFiles()
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from acp_console.chat.chat_session import ChatSession
+from acp_console.kept.preferences import PaneLayout
 
 if TYPE_CHECKING:
     from acp_console.traffic.marks import NotesFile
@@ -17,9 +18,10 @@ if TYPE_CHECKING:
 class TrafficSide:
     """What of the traffic a chat shows; its parts are made when the user first wants them."""
 
-    def __init__(self, screen: Screen[None], chat: ChatSession) -> None:
+    def __init__(self, screen: Screen[None], chat: ChatSession, layout: PaneLayout) -> None:
         self._screen = screen
         self._chat = chat
+        self._layout = layout
         self._parts: tuple[InspectorPane, TalkPane] | None = None
 
     @property
@@ -50,7 +52,16 @@ class TrafficSide:
         from acp_console.tui.talk_pane import TalkPane
         from acp_inspector.filter.entries import EntryList
 
-        pane = ChatInspection(EntryList(), now=self._chat.now, notes=self._notes, id="inspection")
+        journal = self._chat.journal
+        pane = ChatInspection(
+            EntryList(),
+            now=self._chat.now,
+            began=lambda: journal.created,
+            notes=self._notes,
+            layout=self._layout,
+            beside=lambda: self._screen.query_one("#talk"),
+            id="inspection",
+        )
         rewound = TalkPane(pane, can_focus=False, id="rewound")
         rewound.display = False
         await self._screen.query_one("#panes").mount(pane)

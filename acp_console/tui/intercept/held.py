@@ -15,6 +15,7 @@ from textual.binding import Binding, BindingType
 from textual.containers import Horizontal, Vertical
 from textual.events import Resize
 from textual.message import Message
+from textual.reactive import var
 from textual.strip import Strip
 from textual.widgets import Button, Static, TextArea
 
@@ -25,7 +26,7 @@ from acp_console.traffic.intercept import (
     InterceptClient,
     InterceptState,
 )
-from acp_console.traffic.rows import EDGE, TrafficRow, row_text
+from acp_console.traffic.rows import EDGE, RELATIVE, Times, TrafficRow, row_text
 from acp_console.tui.commands import COMMANDS, bindings
 from acp_console.tui.cursor_list import CursorList
 from acp_console.tui.intercept.frame_editor import (
@@ -73,6 +74,9 @@ class HeldRows(CursorList):
     }
     """
 
+    times: var[Times] = var(RELATIVE)
+    """How times are written."""
+
     @dataclass
     class Moved(Message):
         """Another line is chosen, or with `is_above` the user moves on to the rows above."""
@@ -109,6 +113,9 @@ class HeldRows(CursorList):
             # One direction, or both.
             self.set_class(self.count > 1, "-two")
             self.lay_out()
+        self._write()
+
+    def watch_times(self) -> None:
         self._write()
 
     def choose(self, place: int) -> None:
@@ -149,7 +156,8 @@ class HeldRows(CursorList):
         cells = min(max(round(part * CELLS), 0), CELLS)
         behind = f"+{hold.queued_behind} behind " if hold.queued_behind else ""
         countdown = f"{behind}{'▰' * cells}{'▱' * (CELLS - cells)} {hold.seconds_left:3.0f} s"
-        text = row_text(self._row_of(hold), self.width, self.digits, countdown=countdown)
+        row = self._row_of(hold)
+        text = row_text(row, self.width, self.digits, countdown=countdown, times=self.times)
         return f"{'⏸':<{EDGE}}{text}"
 
 

@@ -6,6 +6,7 @@ import shlex
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import ClassVar, Final
 
@@ -15,9 +16,11 @@ from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.content import Content
+from textual.events import MouseDown, MouseMove, MouseUp
 from textual.message import Message
 
 from acp_console.kept.filter_history import FilterHistory
+from acp_console.kept.preferences import PaneLayout
 from acp_console.listeners import Listeners
 from acp_console.traffic.filters import filter_for, permission_filter, same_filter
 from acp_console.traffic.intercept import HeldFrame, InterceptClient
@@ -26,6 +29,7 @@ from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.rows import (
     LARGE,
     MARK,
+    Times,
     TrafficRow,
     read_row,
     size_of,
@@ -37,6 +41,7 @@ from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import BreakpointsScreen, ComposeScreen
 from acp_console.tui.news import SLICE_INTERVAL_S, News
 from acp_console.tui.outside import copy
+from acp_console.tui.split import SplitBorder
 from acp_console.tui.traffic.choices import ChoiceScreen
 from acp_console.tui.traffic.detail import FrameDetail, exact_text, subject_of
 from acp_console.tui.traffic.marks_screen import CommentScreen, MarksScreen
@@ -141,16 +146,27 @@ class TrafficPane(Vertical):
         annotations: Annotations | None = None,
         *,
         notes: Callable[[], Sequence[NotesFile]] = tuple,
+        began: Callable[[], datetime | None] = lambda: None,
+        layout: PaneLayout | None = None,
         id: str | None = None,  # noqa: A002 - Textual's word
         slice_s: float = SLICE_S,
     ) -> None:
         """Show `entries` with their `annotations`; None: the entries passed to `extend`.
 
-        `notes` returns where marks are kept. `slice_s`: seconds of background work between two
-        checks for keys.
+        `notes` returns where marks are kept, `began` when the journal began, if that is known.
+        `layout` has the room of rows and details, and how times are written.
+        `slice_s`: seconds of background work between two checks for keys.
         """
         super().__init__(id=id)
         self._slice_s = slice_s
+        self._began = began
+        self._layout = layout or PaneLayout()
+        self._border = SplitBorder(
+            self._layout,
+            "rows",
+            "height",
+            lambda: (self.query_one("#frame-list"), self.detail),
+        )
         self._entries = EntryList() if entries is None else entries
         self._view = TrafficModel(self._entries, annotations, notes)
         self._row: int | None = None
@@ -205,6 +221,8 @@ class TrafficPane(Vertical):
         if self._growth is not None:
             self._growth.changed.add(self.news)
             self._growth.start()
+        self._border.apply()
+        self._show_times(self._layout.times)
         self._show_row(None)
         with self._reporting():
             self._view.marks.load()
@@ -227,6 +245,7 @@ class TrafficPane(Vertical):
         held = HeldPane(client, self._row_of_held, self._is_official)
         self.query_one("#frame-list").mount(held, after="#frames")
         client.news.add(self.news)
+        held.rows.times = self.table.times
         # Once it is there.
         held.call_later(self.news)
         self.refresh_bindings()
@@ -436,6 +455,32 @@ class TrafficPane(Vertical):
             self.bar.set_filter("")
         else:
             raise SkipAction
+
+    def action_time(self) -> None:
+        """Write the times of the rows in the next format."""
+        times = replace(self.table.times, began=self._began()).next
+        self._layout.choose_times(times.format)
+        self._show_times(times.format)
+
+    def _show_times(self, name: str) -> None:
+        times = Times(began=self._began()).named(name)
+        self.table.times = times
+        for held in self.query(HeldPane):
+            held.rows.times = times
+
+    # The border between rows and details
+
+    def action_share(self, by: int) -> None:
+        self._border.move(by)
+
+    def on_mouse_down(self, event: MouseDown) -> None:
+        self._border.press(event, self)
+
+    def on_mouse_move(self, event: MouseMove) -> None:
+        self._border.drag(event)
+
+    def on_mouse_up(self, event: MouseUp) -> None:
+        self._border.release(event)
 
     def action_detail(self) -> None:
         """Unfold a run or the messages of a frame, otherwise go to the details."""

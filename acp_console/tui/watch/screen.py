@@ -14,6 +14,7 @@ from textual.containers import Horizontal
 from textual.screen import Screen
 from textual.widgets import Static
 
+from acp_console.kept.preferences import PaneLayout
 from acp_console.traffic.intercept import InterceptClient, OpenProxies
 from acp_console.traffic.sources import (
     FileSource,
@@ -63,8 +64,14 @@ class WatchScreen(Screen[None]):
 
     inspection = getters.query_one("#inspection", InspectorPane)
 
-    def __init__(self, sources: Sequence[TrafficSource], proxies: OpenProxies) -> None:
+    def __init__(
+        self,
+        sources: Sequence[TrafficSource],
+        proxies: OpenProxies,
+        layout: PaneLayout | None = None,
+    ) -> None:
         super().__init__()
+        self._layout = layout or PaneLayout()
         self.news = News(self, self._take)
         self._proxies = proxies
         self.sources = tuple(sources)
@@ -197,7 +204,10 @@ class WatchScreen(Screen[None]):
             entries,
             is_over=lambda: bool(reading and reading.is_over),
             now=self._now,
+            began=self._began,
             notes=lambda: (source.notes,),
+            layout=self._layout,
+            beside=lambda: talk,
             id="inspection",
         )
         talk = TalkPane(inspection, id="talk")
@@ -303,14 +313,19 @@ class WatchScreen(Screen[None]):
 
     def _now(self) -> float | None:
         """Return the seconds since the journal began; None if it is not live."""
-        header = self._header()
-        if self._reading is None or self._reading.is_over or header is None:
+        began = self._began()
+        if self._reading is None or self._reading.is_over or began is None:
             return None
+        return (datetime.now(UTC) - began).total_seconds()
+
+    def _began(self) -> datetime | None:
+        """Return when the journal began; None if its header does not say."""
+        header = self._header()
         try:
-            began = datetime.fromisoformat(header.created)
+            began = datetime.fromisoformat(header.created) if header is not None else None
         except ValueError:
             return None
-        return None if began.tzinfo is None else (datetime.now(UTC) - began).total_seconds()
+        return None if began is None or began.tzinfo is None else began
 
     def _state(self) -> str:
         if self._trouble() is not None:
