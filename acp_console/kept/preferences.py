@@ -74,7 +74,7 @@ class PaneLayout:
     def share(self, split: Split) -> int:
         """Return the percents of the first of two panes."""
         kept = self._choices.get(f"{split}_share")
-        share = kept if isinstance(kept, int) else SHARES[split]
+        share = kept if type(kept) is int else SHARES[split]
         return max(LEAST_SHARE, min(share, MOST_SHARE))
 
     @property

@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.message import Message
 from textual.widgets import Static
 
+from acp_console.chat.past import PastState, PastStates
 from acp_console.traffic.analysis import Query
 from acp_console.traffic.talk import Talk, talk_at
 from acp_console.tui.chat.attachments import show_attachments
@@ -63,13 +64,16 @@ class TalkPane(Vertical):
         inspection: InspectorPane,
         *,
         can_focus: bool = True,
+        past: PastStates | None = None,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
+        """Show the conversation at the cursor of `inspection`; with `past` also its state."""
         super().__init__(id=id)
         self._can_focus_view = can_focus
+        self._past = past
         self._inspection = inspection
         self.news = News(self, self.look)
-        self._query: Query[SessionModel, Talk | None] | None = None
+        self._query: Query[SessionModel, tuple[Talk | None, PastState | None]] | None = None
         self._wanted: tuple[Any, ...] = ()
         self._renewals = 0
         """The renewals of the model when what is shown was read from it."""
@@ -77,6 +81,9 @@ class TalkPane(Vertical):
         self._session: str | None = None
         self.talk: Talk | None = None
         """What is shown; None before a session is known."""
+        self._moment: int | None = None
+        self.state: PastState | None = None
+        """What stands beside it, if that is wanted."""
 
     def compose(self) -> ComposeResult:
         yield Static(id="talk-title", markup=False)
@@ -117,7 +124,7 @@ class TalkPane(Vertical):
         wanted = (n, session, self._most, read, renewals)
         if wanted != self._wanted:
             self._wanted = wanted
-            self._query = model.query(_query(n, self._most, session))
+            self._query = model.query(_query(n, self._most, session, self._past))
 
     def on_descendant_focus(self) -> None:
         self.view.hold()
@@ -125,6 +132,11 @@ class TalkPane(Vertical):
 
     def on_descendant_blur(self) -> None:
         self.news()
+
+    @property
+    def moment(self) -> int | None:
+        """The frame whose moment is shown; None: now."""
+        return self._moment
 
     @on(TranscriptView.Moved)
     def show_more(self) -> None:
@@ -154,13 +166,14 @@ class TalkPane(Vertical):
         if query is None or not query.is_done:
             return
         self._query = None
-        talk, view = query.result, self.view
-        n = self._wanted[0]
+        (talk, self.state), view = query.result or (None, None), self.view
+        n = self._moment = self._wanted[0]
         self.set_class(n is not None, "-past")
         if talk is None:
             self.talk = None
             view.replace(())
             self._say("" if n is None else f"{_moment(n)} · no session yet")
+            self.post_message(self.Shown())
             return
         is_other = self._session != talk.session_id
         # An edit of an earlier frame changes what is shown of that moment.
@@ -199,9 +212,12 @@ def _moment(n: int) -> str:
     return f"as of frame {format_number(n)}, End returns to now"
 
 
-def _query(n: int | None, most: int, session: str | None) -> Any:
-    def ask(model: SessionModel) -> Talk | None:
+def _query(n: int | None, most: int, session: str | None, past: PastStates | None) -> Any:
+    def ask(model: SessionModel) -> tuple[Talk | None, PastState | None]:
         at = model.n if n is None else min(n, model.n)
-        return talk_at(model.conversations, at, most, session)
+        talk = talk_at(model.conversations, at, most, session)
+        if talk is None or past is None:
+            return talk, None
+        return talk, past.of(model.conversations.at(at)[talk.session_id])
 
     return ask

@@ -237,7 +237,7 @@ class ChatScreen(Screen[None]):
 
     def _show_chats(self) -> None:
         if self.is_current:
-            self.sidebar.show(self._files)
+            self.sidebar.show(self._files, self.traffic.past)
 
     async def _take_changes(self) -> bool:
         """Take what has come, in slices: keys are handled between them; return if there is more."""
@@ -557,12 +557,20 @@ class ChatScreen(Screen[None]):
     # One cursor for the conversation and its traffic
 
     def on_traffic_pane_cursor_moved(self) -> None:
+        self._rewind()
+
+    def on_talk_pane_shown(self) -> None:
+        self._show_chats()
+
+    def _rewind(self) -> None:
+        """Show conversation and sidebar at the cursor of the traffic, or as they are now."""
         self.traffic.rewind()
+        self._show_chats()
 
     def on_descendant_focus(self) -> None:
         if not (self._is_searching or self.conversation.has_focus):
             self._search_bar.display = False
-        self.traffic.rewind()
+        self._rewind()
 
     @on(TranscriptView.Chosen)
     def move_traffic(self, event: TranscriptView.Chosen) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Final
@@ -17,10 +17,11 @@ from textual.widgets.option_list import Option
 
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.line_diff import FileChange
 from acp_console.chat.open_chats import OpenChats
+from acp_console.chat.past import PastState
 from acp_console.chat.work import Work, background_of
-from acp_console.wording.values import format_cost, format_tokens
-from acp_inspector.session.conversation import Conversation
+from acp_console.wording.values import format_cost, format_number, format_tokens
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json
@@ -35,6 +36,15 @@ FULL: Final = 0.9
 """Shares of the context from which the gauge has another colour."""
 GAUGE: Final = 10
 """Cells of the gauge of the context."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastTalk:
+    """The conversation after frame `n`."""
+
+    n: int
+    state: PastState | None
+    """None: before its session."""
 
 
 def chat_title(chat: ChatSession) -> str:
@@ -94,8 +104,8 @@ class ChatSidebar(Vertical):
     def on_mount(self) -> None:
         self.options.can_focus = False
 
-    def show(self, files: ChangedFiles) -> None:
-        """Draw what has changed."""
+    def show(self, files: ChangedFiles, past: PastTalk | None = None) -> None:
+        """Draw what has changed; plan, context and files as they were in the `past`."""
         if not self.display:
             return
         width = max(self.size.width, 8)
@@ -112,7 +122,15 @@ class ChatSidebar(Vertical):
             self._shown = tuple(lines)
             self.options.set_options(Option(line) for line in lines)
         conversation = self._chat.conversation
-        about = Content("\n").join(_about(conversation, files, self._chat.cwd, width))
+        if past is not None:
+            parts = _past(past, self._chat.cwd, width)
+        elif conversation is None:
+            parts = iter(())
+        else:
+            plan = [] if conversation.plan is None else conversation.plan.entries
+            usage = conversation.info.usage
+            parts = _about(plan, usage, files.files(), self._chat.cwd, width)
+        about = Content("\n").join(parts)
         if about != self._about:
             self._about = about
             self.query_one("#about", Static).update(about)
@@ -150,15 +168,23 @@ def _work_line(work: Work, width: int) -> Content:
     )
 
 
-def _about(
-    conversation: Conversation | None, files: ChangedFiles, cwd: Path, width: int
-) -> Iterator[Content]:
-    if conversation is None:
+def _past(past: PastTalk, cwd: Path, width: int) -> Iterator[Content]:
+    moment = f"as of frame {format_number(past.n)}"
+    yield Content.styled(single_line(moment, width), "bold $text-warning")
+    if past.state is None:
+        yield Content.styled("no session yet", "$text-muted")
         return
-    if conversation.plan is not None and conversation.plan.entries:
-        yield from _plan(conversation.plan.entries, width)
-    yield from _context(conversation.info.usage, width)
-    changed = files.files()
+    yield Content("")
+    state = past.state
+    yield from _about(state.plan, state.info.usage, state.files, cwd, width)
+
+
+def _about(
+    plan: Sequence[Json], usage: Json, changed: Mapping[str, FileChange], cwd: Path, width: int
+) -> Iterator[Content]:
+    if plan:
+        yield from _plan(plan, width)
+    yield from _context(usage, width)
     if changed:
         yield _heading(f"Files  {len(changed)}")
         for path, change in list(changed.items())[-MOST_FILES:]:

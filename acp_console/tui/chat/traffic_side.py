@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 from textual.screen import Screen
 
 from acp_console.chat.chat_session import ChatSession
+from acp_console.chat.past import PastStates
 from acp_console.kept.preferences import PaneLayout
+from acp_console.tui.chat.sidebar import PastTalk
 
 if TYPE_CHECKING:
     from acp_console.traffic.marks import NotesFile
@@ -62,7 +64,7 @@ class TrafficSide:
             beside=lambda: self._screen.query_one("#talk"),
             id="inspection",
         )
-        rewound = TalkPane(pane, can_focus=False, id="rewound")
+        rewound = TalkPane(pane, can_focus=False, past=PastStates(), id="rewound")
         rewound.display = False
         await self._screen.query_one("#panes").mount(pane)
         await self._screen.query_one("#talk").mount(rewound, after="#conversation")
@@ -88,6 +90,17 @@ class TrafficSide:
         # It may be hidden again.
         if self.is_shown:
             self.pane.focus_content()
+
+    @property
+    def past(self) -> PastTalk | None:
+        """The conversation at the cursor of the traffic, while that is shown."""
+        if (
+            self._parts is None
+            or not self._parts[1].display
+            or (n := self._parts[1].moment) is None
+        ):
+            return None
+        return PastTalk(n, self._parts[1].state)
 
     def rewind(self) -> None:
         """Show the conversation at the cursor of the traffic, while that has the focus."""

@@ -150,6 +150,12 @@ class ItemsAt(Sequence[Item]):
         """Return the frame that mentioned each item first, from item `first` on."""
         return [self._epoch.numbers[place] for place in range(self._count)[first:]]
 
+    def of_type(self, *types: type[Item]) -> Iterator[Item]:
+        """Yield the items of some types; the others are not built."""
+        for place in range(self._count):
+            if isinstance(self._epoch.items[place], types):
+                yield self[place]
+
     def is_earlier(self, other: ItemsAt) -> bool:
         """Return whether `other` are the same items, later or at the same time."""
         return self._epoch is other._epoch and self._n <= other._n

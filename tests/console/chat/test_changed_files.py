@@ -10,10 +10,14 @@ from hypothesis import strategies as st
 
 from acp_console.chat.changed_files import ChangedFiles
 from acp_console.chat.line_diff import FileChange, is_patch_of
+from acp_console.chat.past import PastStates
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.rows import Look
+from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import Effect, ToolCallItem
+from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import Json
+from tests.inspector.talks import frames, prompt, update
 
 LOOK = Look.from_theme({}, has_colors=False)
 LINES = st.lists(st.sampled_from(["a", "b", "c", ""]), max_size=6).map("\n".join)
@@ -148,3 +152,30 @@ def test_a_patch_of_two_texts_is_known_as_such_and_of_others_not(old: str, new: 
     patch = "".join(unified_diff(old.splitlines(True), new.splitlines(True), "/w/a", "/w/a"))
     assert is_patch_of(patch, change(old, new)) == (old != new)
     assert not is_patch_of(patch, change(old, f"{new}evil\n"))
+
+
+def test_the_state_of_a_past_moment_is_that_of_its_frame() -> None:
+    steps = [{"content": "one", "status": "pending"}, {"content": "two", "status": "pending"}]
+    done = [{**each, "status": "completed"} for each in steps]
+    conversations = Conversations()
+    conversations.read(
+        frames(
+            prompt(1, "go"),
+            update("plan", entries=steps),
+            update("tool_call", toolCallId="c", title="Edit", content=[change("a\n", "b\n")]),
+            update("tool_call_update", toolCallId="c", status="completed"),
+            update("plan", entries=done),
+        )
+    )
+    states = PastStates()
+
+    def at(n: int) -> tuple[int | None, list[str]]:
+        state = states.of(conversations.at(n)["s1"])
+        finished = [step for step in state.plan if get(step, "status") == "completed"]
+        return len(finished) if state.plan else None, list(state.files)
+
+    expected: list[tuple[int | None, list[str]]]
+    expected = [(None, []), (0, []), (0, []), (0, ["/w/a"]), (2, ["/w/a"])]
+    assert [at(n) for n in range(1, 6)] == expected
+    # What was seen later changes nothing of it.
+    assert [at(n) for n in range(1, 6)] == expected

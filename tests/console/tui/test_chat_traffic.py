@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.widgets import Static
 
 from acp_console.agents.spec import DEMO_AGENT
 from acp_console.tui.app import ConsoleApp
@@ -68,7 +69,11 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         await pilot.press("home")
         await until(pilot, lambda: "as of frame" in say(app) and not screen.conversation.display)
         await until(pilot, lambda: "no session yet" in say(app))
+        # The sidebar stands at the same moment.
+        about = screen.sidebar.query_one("#about", Static)
+        await until(pilot, lambda: "no session yet" in str(about.content))
         await pilot.press("end")
+        await until(pilot, lambda: "as of frame" not in str(about.content))
         await until(pilot, lambda: screen.conversation.display and "as of frame" not in say(app))
         # Moving in the conversation moves in the traffic.
         await pilot.press("f2", "f2", "home")
@@ -106,6 +111,7 @@ async def test_the_traffic_has_a_heading_from_the_first_look_and_can_have_the_wh
         await until(
             pilot, lambda: not chat_of(app).traffic.is_shown and "Try one of these" in say(app)
         )
+        assert chat_of(app).sidebar.display
 
 
 async def test_the_key_for_the_whole_width_says_where_there_is_no_choice(workplace: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from rich.cells import cell_len
 from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.rows import (
     EDGE,
+    Times,
     TrafficRow,
     gap_before,
     head_text,
@@ -252,3 +254,35 @@ def test_a_narrow_row_says_what_its_frame_touches(tmp_path: Path, *, is_file: bo
         "○─ read result …/cart.py ──────▶",
     ]
     assert {cell_len(each) for each in shown} == {32}
+
+
+BEGAN = datetime(2026, 11, 29, 13, 59, 58, tzinfo=UTC).astimezone()
+
+
+@pytest.mark.parametrize(
+    ("width", "format_", "shown"),
+    [
+        (60, "time", "3.200"),
+        (100, "time", "3.200"),
+        (60, "clock", f"{BEGAN.hour + 1:02}:00:01"),
+        (100, "clock", f"{BEGAN.hour + 1:02}:00:01.200"),
+        (60, "Δ", "50.0 ms"),
+        (200, "Δ", "50.0 ms"),
+    ],
+)
+def test_times_are_relative_of_the_clock_or_since_the_row_above(
+    width: int, format_: str, shown: str
+) -> None:
+    times = Times(began=BEGAN).named(format_)
+    assert times.next.next.next == times
+    row = TrafficRow(3, 3.2, "agent", "request", "x", "session/prompt")
+    head = head_text(width, 4, times)
+    line = " " * EDGE + row_text(row, width, 4, delta=0.05, times=times)
+    assert head.split().count(format_) == 1
+    end = head.index(format_) + len(format_)
+    assert line[:end].split()[1:] == shown.split()
+
+
+def test_a_journal_whose_beginning_is_unknown_has_no_clock_times() -> None:
+    assert Times().named("clock").format == Times().format
+    assert Times().next.next == Times()

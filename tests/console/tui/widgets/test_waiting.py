@@ -85,7 +85,7 @@ async def test_time_goes_on_while_somebody_may_answer() -> None:
         await until(pilot, lambda: "for 5.00 s" in say(app))
         assert "Now: 2 waits" in say(app)
         app.now = 65.5
-        await until(pilot, lambda: "for 65.00 s" in say(app))
+        await until(pilot, lambda: "for 0:01:05" in say(app))
 
 
 def test_nothing_has_waited_longer_than_there_was_time() -> None:

@@ -87,7 +87,7 @@ def test_how_an_exchange_ended_is_told_by_a_sign() -> None:
     assert lines[5].rstrip().endswith("✗")
     assert lines[4].rstrip().endswith("▶")
     assert "open" in lines[4]
-    assert "100.0 ms" in lines[1]
+    assert "100 ms" in lines[1]
 
 
 def test_of_very_many_those_around_the_frame_are_shown() -> None:
