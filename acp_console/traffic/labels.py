@@ -29,6 +29,7 @@ MAX_BEGUN_WORD: Final = 7
 """Characters of a word that are left out where it would be cut; more of it say something."""
 _SPELLED_OUT: Final = re.compile(r"^stopReason |(?<=^exit)Code\b|^selected ")
 """What the result of a short row does without."""
+_STATUSES: Final = {"in_progress": "runs", "completed": "done"}
 MIN_ABOUT: Final = 8
 """Columns of what a message touches, at least, before other texts are cut."""
 
@@ -57,20 +58,17 @@ class Label:
         """Return the text in at most `width` columns; of a path, the end is kept."""
         name, rest = self.name, self.rest
         if is_short:
-            name, rest = self.short, _SPELLED_OUT.sub("", rest)
+            name, rest = self.short, _STATUSES.get(rest) or _SPELLED_OUT.sub("", rest)
+        fit = cut_text if is_short else fit_words
         text = _joined(name, self.about, rest)
         if cell_len(text) <= width or not self.about:
-            return fit_words(text, width)
+            return fit(text, width)
         room = width - cell_len(_joined(name, rest)) - 1
         if room < MIN_ABOUT and rest:
             # How it went counts more; its request says what it touches.
-            return fit_words(_joined(name, rest), width)
-        about = (
-            fit_path(self.about, max(room, 1))
-            if self.is_path
-            else fit_words(self.about, max(room, 1))
-        )
-        return fit_words(_joined(name, about, rest), width)
+            return fit(_joined(name, rest), width)
+        fit_about = fit_path if self.is_path else fit
+        return fit(_joined(name, fit_about(self.about, max(room, 1)), rest), width)
 
 
 def label_of(decoded: DecodedFrame, name_of: NameOf = no_name) -> Label | None:
@@ -152,7 +150,14 @@ def fit_path(path: str, width: int) -> str:
         shorter = "/".join(["…", *parts[place:]])
         if cell_len(shorter) <= width:
             return shorter
-    return fit_words(parts[-1], width)
+    return cut_text(parts[-1], width)
+
+
+def cut_text(text: str, width: int) -> str:
+    """Return a text that takes at most `width` columns, cut wherever that is."""
+    if cell_len(text) <= width:
+        return text
+    return set_cell_size(text, max(width - 1, 0)).rstrip() + "…"
 
 
 def fit_words(text: str, width: int) -> str:

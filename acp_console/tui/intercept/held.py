@@ -251,14 +251,16 @@ class HeldPane(Vertical):
 
     # Showing.
 
-    def sync(self, digits: int) -> None:
-        """Show the newest state and refusals."""
+    def sync(self, digits: int, times: Times = RELATIVE) -> None:
+        """Show the newest state and refusals, with numbers and times as in the rows above."""
         while self._client.refusals:
             refusal = single_line(self._client.refusals.popleft(), 200)
             self.notify(refusal, severity="error", markup=False)
         state = self._client.state
-        is_shown = state is self._shown and digits == self.rows.digits
-        if is_shown or not self.query("#frame-check"):
+        if not self.query("#frame-check"):
+            return
+        self.rows.times = times
+        if state is self._shown and digits == self.rows.digits:
             return
         self._shown = state
         self.rows.sync(state, digits)

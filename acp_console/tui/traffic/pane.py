@@ -245,7 +245,6 @@ class TrafficPane(Vertical):
         held = HeldPane(client, self._row_of_held, self._is_official)
         self.query_one("#frame-list").mount(held, after="#frames")
         client.news.add(self.news)
-        held.rows.times = self.table.times
         # Once it is there.
         held.call_later(self.news)
         self.refresh_bindings()
@@ -317,7 +316,7 @@ class TrafficPane(Vertical):
 
     def _look(self) -> None:
         for held in self.query(HeldPane):
-            held.sync(self.table.digits)
+            held.sync(self.table.digits, self.table.times)
         self._staleness.see_findings()
         self.table.sync_findings()
         if self._row is not None and self._edited_by != self._view.row(self._row).edited_by:
@@ -463,10 +462,8 @@ class TrafficPane(Vertical):
         self._show_times(times.format)
 
     def _show_times(self, name: str) -> None:
-        times = Times(began=self._began()).named(name)
-        self.table.times = times
-        for held in self.query(HeldPane):
-            held.rows.times = times
+        self.table.times = Times(began=self._began()).named(name)
+        self.news()
 
     # The border between rows and details
 

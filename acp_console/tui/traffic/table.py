@@ -30,21 +30,23 @@ FINDINGS: Final = {SEVERITY_LETTERS[severity]: severity for severity in SEVERITY
 
 
 class FrameHeading(Widget):
-    """The heading above the rows, drawn anew for each layout of them."""
+    """The heading above the rows, for the width that they have when it is drawn."""
 
     def __init__(self, table: FrameTable, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id)
         self._table = table
 
     def on_mount(self) -> None:
-        self.watch(self._table, "heading", self._redraw)
+        for name in ("virtual_size", "times"):
+            self.watch(self._table, name, self._redraw)
 
     def _redraw(self) -> None:
         self.refresh()
 
     def render_line(self, y: int) -> Strip:
         del y
-        text = self._table.heading
+        table = self._table
+        text = head_text(table.width, table.digits, table.times)[: table.width]
         return Strip([Segment(text, self.rich_style)]).adjust_cell_length(
             self.size.width, self.rich_style
         )
@@ -97,8 +99,6 @@ class FrameTable(CursorList):
     cursor: var[int] = var(-1)
     times: reactive[Times] = reactive(RELATIVE)
     """How times are written."""
-    heading: var[str] = var("")
-    """The names of the columns, in the layout of the rows."""
     instead: reactive[str] = reactive("")
     """What is shown if there is no row."""
 
@@ -382,7 +382,6 @@ class FrameTable(CursorList):
     def lay_out(self) -> None:
         """Update the layout: number of rows, and width of rows and numbers."""
         self.digits = max(DIGITS, self._rows.digits)
-        self._head()
         self._seen = None
         height = self.size.height
         # A line is scrolled to by its first row, also the first one of the last screen.
@@ -393,10 +392,4 @@ class FrameTable(CursorList):
         self.virtual_size = Size(self.width, max(end + height, min(self._count, 1)))
 
     def watch_times(self) -> None:
-        self._head()
         self.redraw()
-
-    def _head(self) -> None:
-        if self.width:
-            # Hidden it has no width; shown again, it may have that of before.
-            self.heading = head_text(self.width, self.digits, self.times)[: self.width]
