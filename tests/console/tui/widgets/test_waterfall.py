@@ -124,7 +124,7 @@ async def test_a_bar_can_take_the_whole_width_and_leads_to_its_frame() -> None:
         await until(pilot, lambda: "→ session/new" in say(app))
         app.pane.open.lines.choose(2)
         await pilot.press("z")
-        await until(pilot, lambda: "→ session/new /w · 100.0 ms · z shows all" in say(app))
+        await until(pilot, lambda: "→ session/new /w · 100 ms · z shows all" in say(app))
         await pilot.press("z", "enter")
         await until(pilot, lambda: app.targets == [3])
         assert "z shows all" not in say(app)
@@ -136,7 +136,7 @@ async def test_it_opens_at_the_turn_of_the_chosen_row() -> None:
         app.pane.chosen = 6
         app.pane.open_tab("waterfall", at=6)
         await until(
-            pilot, lambda: "turn 1, open: hi · 500.0 ms · z shows all 5 exchanges" in say(app)
+            pilot, lambda: "turn 1, open: hi · 500 ms · z shows all 5 exchanges" in say(app)
         )
         assert app.pane.open.lines.cursor == 4
         app.pane.open_tab("waterfall", at=8)
