@@ -17,6 +17,8 @@ from acp_protocol.jsonrpc import Json
 
 SUMMARY_LINES: Final = 30
 """Last lines of an output in which a program says how many of its checks failed."""
+MIN_S: Final = 0.001
+"""An agent that sends begin and end of a call in less time sends them in hindsight."""
 _COUNTED: Final = re.compile(r"(?<![\w.])([1-9]\d{0,6}) (failed|failing|failures?|errors?)\b")
 _NAMES: Final = {
     "read": {"read", "reading", "view", "open", "cat"},
@@ -62,7 +64,7 @@ def call_result(call: ToolCallItem) -> CallResult:
     count = len(output.rstrip("\n").split("\n")) if output.strip() else 0
     return CallResult(
         tuple(failures),
-        "" if duration is None else format_took(duration),
+        "" if duration is None or duration < MIN_S else format_took(duration),
         plural(count, "line") if count else "",
     )
 

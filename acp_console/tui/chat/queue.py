@@ -30,6 +30,7 @@ class QueuedPrompts(CursorList):
     QueuedPrompts {
         height: auto;
         max-height: 4;
+        max-width: 100;
         scrollbar-size-horizontal: 0;
         margin: 0 1;
         padding: 0 1;

@@ -44,6 +44,7 @@ class TurnLine(Widget):
     DEFAULT_CSS = """
     TurnLine {
         height: 1;
+        max-width: 100;
         margin: 0 1;
         padding: 0 1;
         display: none;

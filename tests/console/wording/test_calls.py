@@ -62,6 +62,8 @@ def test_time_counts_from_the_begin_of_the_work_and_without_what_the_user_took()
 
 def test_nothing_is_said_of_the_time_of_a_call_that_comes_with_its_end_or_is_repeated() -> None:
     assert call_result(the_call((0, prompt(1, "go")), (1, call("completed")))).took == ""
+    hindsight = (1, call("in_progress")), (1.0004, then("completed"))
+    assert call_result(the_call((0, prompt(1, "go")), *hindsight)).took == ""
     # No turn runs: it is the history of the session.
     assert call_result(the_call((1, call()), (1.5, then("completed")))).took == ""
 
