@@ -366,6 +366,7 @@ SIGNS: Final = (
 EDITOR_KEYS: Final = (
     ("enter", "Send the prompt"),
     ("! COMMAND", "Run a command of your own in a terminal; the agent does not see it"),
+    ("\\!", "Begin a prompt with !"),
     ("!< TEXT", "Write a line to that command; without TEXT, end its input"),
     ("ctrl+j", "New line in the prompt"),
     ("up / down", "In an empty editor: the newest queued prompt, to change it, or earlier prompts"),

@@ -383,7 +383,8 @@ class ChatScreen(Screen[None]):
         self.prompt.remember(event.text)
         self.conversation.action_end()
         self._is_shell_newest = False
-        self.chat.send(event.text)
+        # A prompt that begins with ! is written \!
+        self.chat.send(event.text[1:] if event.text.startswith("\\!") else event.text)
 
     def _run_in_shell(self, text: str) -> None:
         """Run a command of the user, or write to the one that runs."""
@@ -448,6 +449,8 @@ class ChatScreen(Screen[None]):
     def _put_back(self, prompts: list[str]) -> None:
         """Write prompts into the editor, before what is there."""
         text = self.editor.text
+        # They were prompts, and are none for the shell now.
+        prompts = [f"\\{each}" if each.startswith("!") else each for each in prompts]
         self.editor.put("\n".join([*prompts, text] if text else prompts))
 
     # The queue

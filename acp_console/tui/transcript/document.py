@@ -12,7 +12,14 @@ from collections import OrderedDict
 from collections.abc import Hashable, Iterable
 from typing import Final, Literal, TypeAlias
 
-from acp_console.tui.transcript.cards import Card, LineCard, PromptCard, ToolCard, card_of
+from acp_console.tui.transcript.cards import (
+    Card,
+    LineCard,
+    PromptCard,
+    ShellCard,
+    ToolCard,
+    card_of,
+)
 from acp_console.tui.transcript.rows import Heights, Look, Row
 from acp_inspector.session.items import Item, Notice
 
@@ -354,7 +361,8 @@ def _identity(card: Card) -> tuple[type[Item], str]:
 
 
 def _is_folded_call(card: Card) -> bool:
-    return isinstance(card, ToolCard) and card.is_folded
+    is_command = isinstance(card, ShellCard)
+    return isinstance(card, ToolCard) and card.is_folded and not is_command
 
 
 def _is_notice(card: Card) -> bool:

@@ -31,10 +31,13 @@ async def test_a_command_is_run_beside_the_agent_and_sent_only_when_asked(
         await pilot.press("k", "s")
         await until(pilot, lambda: "I ran `cat notes.txt; false` (exit 1)" in chat.editor.text)
         assert "```\none\ntwo\n```" in chat.editor.text
-        # Elsewhere the letter begins a prompt.
+        # Elsewhere the letter begins a prompt, as \! begins one with an exclamation mark.
         chat.editor.clear()
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "returned 2 lines" in say(app) and "● ready" in say(app))
+        await pilot.press(*"\\!help", "enter")
+        await until(pilot, lambda: any(b'"!help"' in each.data for each in frames_of(app)))
+        await until(pilot, lambda: "● ready" in say(app))
         chat.conversation.focus()
         await pilot.press("j", "j", "j", "j", "s")
         await until(pilot, lambda: chat.editor.text == "s")
