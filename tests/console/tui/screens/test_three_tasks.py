@@ -92,7 +92,7 @@ QUESTIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
     (
         "where eight seconds went: person, tools, agent, and what took longest",
         ("8", "b", "b", "s"),
-        ("8     end_turn    7.43 s   1.13 s  5.91 s  386.0 ms  5.90 s wait_for_exit pytest ",),
+        ("8     end_turn  7.43 s   1.13 s  5.91 s  386 ms  5.90 s wait_for_exit pytest ",),
     ),
     (
         "the first violation and its fix",

@@ -61,8 +61,8 @@ def test_a_turn_says_where_its_time_went() -> None:
     model.read(talk())
     [row] = counted(model, "turn").rows
     shown = dict(zip(TURNS.columns, row.cells, strict=True))
-    assert (shown["person"], shown["tools"], shown["agent"]) == ("", "100.0 ms", "400.0 ms")
-    assert shown["longest"] == "100.0 ms fs/read a"
+    assert (shown["person"], shown["tools"], shown["agent"]) == ("", "100 ms", "400 ms")
+    assert shown["longest"] == "100 ms fs/read a"
 
 
 async def test_columns_without_room_are_told() -> None:
