@@ -145,7 +145,7 @@ def command(
     \b
     acp-console lint session.acp.ndjson
     acp-console lint --fail-on warning --format junit session.acp.ndjson > lint.xml
-    acp-console lint --filter 'session == s1' session.acp.ndjson
+    acp-console lint --filter 'from == agent' session.acp.ndjson
     acp-console lint --ignore unknown-member --baseline lint.json --update-baseline recordings
     acp-console lint --rules concurrent-prompts
     """  # noqa: D301 - the mark by which click keeps lines apart
