@@ -83,7 +83,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "chat": (
         Command("chat.traffic", "ctrl+t,f2", "traffic", "Traffic",
                 "Show or hide the traffic next to the chat"),
-        Command("chat.alone", "f4,alt+w", "alone", "Wide",
+        Command("chat.alone", "alt+w,f4", "alone", "Wide",
                 "Switch between traffic alone and traffic next to the chat"),
         Command("chat.cancel", "escape", "cancel", "Stop", "Stop the running turn"),
         Command("chat.page_up", "pageup", "page(-1)", "Up", "Scroll the transcript up", False),
@@ -173,7 +173,7 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
                 "Show the conversation, the traffic, or both"),
         Command("watch.save", "ctrl+s", "save", "Save",
                 "Save or export rows: as a recording, Markdown, HTML or text", False),
-        Command("watch.intercept", "f2,B", "intercept", "Breakpoints",
+        Command("watch.intercept", "B,f2", "intercept", "Breakpoints",
                 "List, add and remove breakpoints"),
     ),
     "traffic": (
