@@ -24,17 +24,17 @@ LOOK = Look.from_theme(App[None]().theme_variables)
 MARKDOWN: dict[str, tuple[str, list[str]]] = {
     "a block of four marks quotes one of three": (
         '````markdown\nFirst\n```py\nfoo = "bar"\n```\nSecond\n````\nafter\n',
-        ["▏ First", "▏ ```py", '▏ foo = "bar"', "▏ ```", "▏ Second", "", "after"],
+        ["▏ markdown", "▏ First", "▏ ```py", '▏ foo = "bar"', "▏ ```", "▏ Second", "", "after"],
     ),
     "another kind of mark closes nothing": (
         "before\n```python\ncode 1\n~~~\ncode 2\n```\nafter\n",
-        ["before", "", "▏ code 1", "▏ ~~~", "▏ code 2", "", "after"],
+        ["before", "", "▏ python", "▏ code 1", "▏ ~~~", "▏ code 2", "", "after"],
     ),
-    "a block without an end": ("text\n```py\nx = 1\n", ["text", "", "▏ x = 1"]),
-    "a block in an unknown language": ("```nosuch\nx = 1\n```\n", ["▏ x = 1"]),
+    "a block without an end": ("text\n```py\nx = 1\n", ["text", "", "▏ py", "▏ x = 1"]),
+    "a block in an unknown language": ("```nosuch\nx = 1\n```\n", ["▏ nosuch", "▏ x = 1"]),
     "a block that interrupts a numbered list": (
         "1. a\n```sh\nls\n```\n2. b\n",
-        ["1. a", "", "▏ ls", "", "2. b"],
+        ["1. a", "", "▏ sh", "▏ ls", "", "2. b"],
     ),
     "tags of HTML": (
         'Use <input type="text"> and\n\n<button>Click</button>\n',
