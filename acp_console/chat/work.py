@@ -166,7 +166,7 @@ def _activity(talk: Conversation, wait: PendingWait | None, silence: float, now:
 
 
 def _in_words(seconds: float) -> str:
-    return f"{seconds:.0f} s" if seconds < 120 else f"{format_clock(seconds)} min"
+    return f"{int(seconds)} s" if seconds < 120 else f"{format_clock(seconds)} min"
 
 
 def request_name(method: str, subject: str) -> str:
