@@ -65,6 +65,8 @@ class TurnLine(Widget):
         self._frame = 0
         self._second = 0
         """The second of the last tick that was drawn."""
+        self._read = 0
+        """Entries of the journal that were known at the last tick."""
         self._timer: Timer | None = None
 
     def look(self) -> None:
@@ -103,10 +105,11 @@ class TurnLine(Widget):
         return self._is_shown and self.screen.is_current
 
     def _tick(self) -> None:
-        now, talk = self._chat.journal.now, self._chat.conversation
-        if talk is not None and now - talk.heard_at < 1 and int(now) == self._second:
+        second, read = int(self._chat.journal.now), self._chat.entries_read
+        is_fed, self._read = read != self._read, read
+        if is_fed and second == self._second:
             return
-        self._second = int(now)
+        self._second = second
         self._show()
         if self._timer is not None and self._spins:
             self._frame = (self._frame + 1) % len(SPINNER)
