@@ -12,6 +12,7 @@ import ssl
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from typing import Any, Final, cast
 
 import uvicorn
@@ -126,7 +127,10 @@ class JoinedWrites:
 
 
 class LimitedWebSocket(WebSocketsSansIOProtocol):
-    """Ends for a client that does not read, and where text that is no UTF-8 comes after its end."""
+    """Ends for a client that does not read, and where text that is no UTF-8 comes after its end.
+
+    A head that the library of WebSockets does not take is answered: it would be left waiting.
+    """
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(cast("asyncio.Transport", JoinedWrites(transport, self.loop)))
@@ -136,6 +140,15 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
             super().data_received(data)
         except InvalidState:
             self.transport.abort()
+        if self.conn.handshake_exc is not None and not self.handshake_initiated:
+            self._refuse_head()
+
+    def _refuse_head(self) -> None:
+        refused = self.conn.reject(HTTPStatus.BAD_REQUEST, "The upgrade cannot be read.")
+        self.handshake_initiated = self.handshake_complete = self.close_sent = True
+        # The library has given the connection up, and sends nothing any more.
+        self.transport.write(refused.serialize())
+        self.transport.close()
 
     def shutdown(self) -> None:
         """End it, also if it is closing already, which the server does not expect."""
@@ -211,6 +224,13 @@ class LimitedHttp1(_Limited, ZttpProtocol):
         except UnicodeDecodeError:
             # The path has letters that are not escaped, which the server does not expect.
             self.handle_remote_protocol_error()
+
+    def handle_remote_protocol_error(self) -> None:
+        if self.cycle is None or self.is_waiting() or not self.cycle.response_started:
+            super().handle_remote_protocol_error()
+        else:
+            # There is no room for another response within one.
+            self.transport.abort()
 
     def handle_websocket_upgrade(self, event: Any) -> None:
         self._is_upgraded = True

@@ -8,7 +8,7 @@ import socket
 import ssl
 import stat
 from collections.abc import AsyncGenerator
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -409,6 +409,52 @@ async def test_letters_that_are_not_escaped_in_a_path_are_refused(
             await stream.send(head)
             said = await rest(stream)
     assert said.startswith(b"HTTP/1.1 400 ") or kind == "h2"
+    assert not caplog.records
+
+
+UPGRADE = (
+    f"GET /acp HTTP/1.1\r\nHost: HOST\r\nAuthorization: Bearer {TOKEN}\r\n"
+    "Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        pytest.param(f"{UPGRADE}Cookie: {'x' * 9000}\r\n\r\n", id="long line"),
+        pytest.param(f"{UPGRADE}Content-Length: 5\r\n\r\nhello", id="body"),
+        pytest.param(f"{UPGRADE}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n", id="chunks"),
+        pytest.param(UPGRADE.replace("/acp", "/acp?\xff") + "\r\n", id="letters"),
+    ],
+)
+async def test_an_upgrade_that_cannot_be_read_is_refused(
+    head: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It must not hold its connection, to which no limit of requests applies any more."""
+    async with serving() as server, raw_connection(server.base) as stream:
+        await stream.send(head.replace("HOST", server.base.partition("//")[2]).encode("latin-1"))
+        assert (await rest(stream)).startswith(b"HTTP/1.1 400 ")
+    assert not caplog.records
+
+
+async def test_what_is_no_request_behind_an_open_stream_ends_that(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """What follows a request waits for its response, and only so much may wait."""
+    async with (
+        serving() as server,
+        http_peer(server) as peer,
+        raw_connection(server.base) as stream,
+    ):
+        head = peer.headers("s") | BEARER | {"Host": server.base.partition("//")[2]}
+        lines = "".join(f"{name}: {value}\r\n" for name, value in head.items())
+        await stream.send(f"GET /acp HTTP/1.1\r\n{lines}\r\n".encode())
+        assert (await stream.receive()).startswith(b"HTTP/1.1 200 ")
+        with suppress(anyio.BrokenResourceError):
+            while True:
+                await stream.send(b"x" * 2**16)
+        assert b"400" not in await rest(stream)
     assert not caplog.records
 
 
