@@ -59,6 +59,7 @@ class Label:
         name, rest = self.name, self.rest
         if is_short:
             name, rest = self.short, _STATUSES.get(rest) or _SPELLED_OUT.sub("", rest)
+            rest = rest.removeprefix(f"{name} ")
         fit = cut_text if is_short else fit_words
         text = _joined(name, self.about, rest)
         if cell_len(text) <= width or not self.about:

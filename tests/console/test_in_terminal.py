@@ -95,20 +95,24 @@ def test_an_option_and_the_mode_are_changed_and_the_traffic_shows_it(terminal: T
     send(terminal, "code", "mode Code")
     # Shift+Tab, then ctrl+t.
     press(terminal, "\x1b[Z", "mode ")
-    press(terminal, "\x14", "session/set_")
+    press(terminal, "\x14", "option mode")
     # The traffic has the focus a moment after it is drawn.
     press_until(terminal, "\x1b[H", "as of frame 1")
 
 
-def test_a_form_is_filled_in_and_sent(terminal: Terminal) -> None:
+def test_a_question_is_answered_by_its_number_and_a_form_says_what_is_missing(
+    terminal: Terminal,
+) -> None:
+    send(terminal, "ask Which colour: red, blue", "press Tab and a number")
+    press(terminal, "\t", "Press a number")
+    # What has only just come takes no answer.
+    press_until(terminal, "1", '"red"')
     begin = terminal.position
-    send(terminal, "ask Which colour: red, blue", "Not now (esc)")
+    send(terminal, "form", "Not now (esc)")
     # The form has the focus a moment after it is drawn; then the footer shows its keys.
     assert terminal.seen("Not now \x1b", LIMIT, begin)
-    press(terminal, "\r", "red")
-    press(terminal, "\x1b[B", "red")
-    press(terminal, "\r", "red")
-    press_until(terminal, "\x13", READY)
+    press(terminal, "\x13", "is missing")
+    press(terminal, "\x1b", READY)
 
 
 def test_a_session_is_listed_and_loaded_and_the_first_screen_lists_both(
