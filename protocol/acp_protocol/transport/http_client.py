@@ -133,6 +133,10 @@ class _Stream:
     was_open: bool = False
     refused: int | None = None
     """The status with which the server refuses it."""
+    taken: int = 0
+    """Events that were read."""
+    is_taking: bool = False
+    """Whether an event waits until it can be received."""
     last_event: str = ""
     delay_s: float | None = None
     """The delay before it is opened again, if the server names one."""
@@ -665,14 +669,34 @@ class HttpTransport(HttpFrames):
         self, stream: _Stream, data: str, event_id: str, kind: str, number: int
     ) -> None:
         frame = in_one_line(data.encode("utf-8", "replace"))
+        if stream.session is None:
+            await self._wait_history(frame)
         known = {"event": kind if kind != "message" else "", "event_id": event_id}
         self._note("sse_event", id=number, **{key: each for key, each in known.items() if each})
         if self._observer is not None:
             self._observer.wire("agent", self.framed(frame))
         if is_structure(frame):
+            stream.taken += 1
+            stream.is_taking = True
             await self._hand_on(frame, stream.session)
+            stream.is_taking = False
         else:
             logger.warning("an event of %d bytes is no message, and was skipped", len(frame))
+
+    async def _wait_history(self, frame: bytes) -> None:
+        """Let the history of a session come before the response that ends it.
+
+        That comes on the stream of the connection, and is there as soon as the server has sent it,
+        while most of the history may still wait to be read.
+        """
+        told = self._streams.get(self._state.history_ended_by(read_message(frame)))
+        if told is None or told.session is None:
+            return
+        with anyio.move_on_after(self._limits.history_s):
+            taken = -1
+            while told.is_reading and (told.is_taking or told.taken != taken):
+                taken = told.taken
+                await anyio.sleep(self._limits.quiet_s)
 
     # Receiving
 

@@ -181,6 +181,14 @@ class ClientConnection:
                 pass
         return NO_CHANGES
 
+    def history_ended_by(self, message: Message) -> str | None:
+        """Return the session whose history ends with a response, which may come beside it."""
+        if isinstance(message, SuccessResponse | ErrorResponse):
+            asked = self._open.get(id_key(message.id))
+            if asked is not None and asked.method == "session/load":
+                return session_in(asked.params)
+        return None
+
     def forget_header(self, session: str) -> bool:
         """Send no more headers for a session; return False if none was sent already."""
         if session in self._bare:

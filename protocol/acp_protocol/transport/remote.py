@@ -113,6 +113,10 @@ class RemoteLimits:
     """For the head of a stream, before a message is sent whose response comes on it."""
     held_s: float = 0.5
     """For an earlier POST, before a notification or a response is sent without waiting for it."""
+    quiet_s: float = 0.02
+    """Without an event of a session, before the response to `session/load` ends its history."""
+    history_s: float = 10.0
+    """For the history of a session that comes before that response, at most."""
     silence_s: float = 60.0
     """Without a byte on a stream whose server has sent comments."""
     retry_s: float = 0.5

@@ -48,10 +48,12 @@ LOAD = encode_request(1, "session/load", {"sessionId": "s1"})
 LOADED = encode_result(1, {})
 SAID = 6
 """Updates that the agent says one after the other, without a wait; enough for a pause."""
+LONG = 2000
+"""Updates that a client does not read at once."""
 
 
 @asynccontextmanager
-async def loading_agent() -> AsyncGenerator[Transport]:
+async def loading_agent(said: int = SAID) -> AsyncGenerator[Transport]:
     """Answer `initialize`; then tell all of a session again, and answer for that."""
     ours, theirs = memory_pair(8)
 
@@ -60,7 +62,7 @@ async def loading_agent() -> AsyncGenerator[Transport]:
         await theirs.send(encode_result(0, {}))
         while True:
             await theirs.receive()
-            for _ in range(SAID):
+            for _ in range(said):
                 await theirs.send(UPDATE)
             await theirs.send(LOADED)
 
@@ -139,3 +141,19 @@ async def test_the_response_that_opens_a_session_comes_before_its_updates() -> N
         await transport.receive()
         await transport.send(encode_request(1, "session/new", {}))
         assert [await transport.receive() for _ in range(2)] == [OPENED, UPDATE]
+
+
+async def test_the_whole_history_of_a_session_is_received_before_the_response_that_ends_it() -> (
+    None
+):
+    """Wire: the response to `session/load` comes on the stream of the connection."""
+    async with (
+        serving(lambda: loading_agent(LONG)) as server,
+        open_http(RemoteAgent(server.url, token=TOKEN)) as transport,
+    ):
+        await transport.send(encode_request(0, "initialize", {}))
+        await transport.receive()
+        for _ in range(2):
+            await transport.send(LOAD)
+            received = [await transport.receive() for _ in range(LONG + 1)]
+            assert received == [UPDATE] * LONG + [LOADED]
