@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -31,8 +31,10 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
-_IN_DIFF: Final = re.compile(r"(?i)(?:path|content|text|patch|diff|str|string|old|new)$")
-"""Names of members of a call's input that a diff may show."""
+_PATH: Final = re.compile(r"(?i)path$")
+_TEXT: Final = re.compile(r"(?i)(?:content|text|patch|diff|str|string|new)$")
+_OLD_TEXT: Final = re.compile(r"(?i)(?:old$|old.*(?:content|text|str|string)$)")
+"""Names of members of a call's input that a diff may show: each only as what it says."""
 _OLD: Final = re.compile(r"(?i)old[_-]?(?:str|string|text|content)?")
 _NEW: Final = re.compile(r"(?i)new[_-]?(?:str|string|text|content)?")
 """Names of members that are replaced and that replace."""
@@ -109,13 +111,13 @@ def open_permission(call: ToolCallItem) -> PermissionRequest | None:
 def call_pieces(call: ToolCallItem) -> list[Piece]:
     """Return what a call shows unfolded; all that is known of it while the user is asked."""
     permission, facts = open_permission(call), call.facts
-    in_diffs = {value for each in call.content for value in _diff_values(each)} - {""}
     found: list[Piece] = []
     if permission is not None:
-        found += _for_decision(permission, call, in_diffs)
+        found += _for_decision(permission, call)
     else:
+        paths = {path for each in call.content for path in _diff_paths(each)}
         for name, text in _members(facts.raw_input):
-            if name in SUBJECTS and text not in facts.title and text not in in_diffs:
+            if name in SUBJECTS and text not in facts.title and text not in paths:
                 found += _named(name, text)
     for content in call.content:
         found += _content(content, call)
@@ -129,9 +131,7 @@ def call_pieces(call: ToolCallItem) -> list[Piece]:
     return found
 
 
-def _for_decision(
-    permission: PermissionRequest, call: ToolCallItem, in_diffs: Collection[str]
-) -> list[Piece]:
+def _for_decision(permission: PermissionRequest, call: ToolCallItem) -> list[Piece]:
     """Return why a call is asked about, and its input and locations but for what diffs show."""
     facts, members = call.facts, _members(call.facts.raw_input)
     found: list[Piece] = []
@@ -141,64 +141,65 @@ def _for_decision(
         found += _named("request", permission.title)
     if permission.description:
         found += _named("reason", permission.description)
-    replaced = _shown_replacement(call)
+    # Path and text of one change belong together.
+    shown = max((_names_shown(each, members) for each in call.content), key=len, default=set[str]())
     for name, text in members:
-        is_shown = text in in_diffs or _is_shown_patch(text, call) or _ends_a_path(text, call)
-        if name not in replaced and not (_IN_DIFF.search(name) and is_shown):
+        if name not in shown:
             found += _named(name, text)
-    words = (word.strip("`'\"") for word in facts.title.split())
-    known = {*words, *in_diffs, *(text for _, text in members)}
+    known = {word.strip("`'\"") for word in facts.title.split()}
+    known.update(path for each in call.content for path in _diff_paths(each))
+    known.update(text for name, text in members if not _TEXT.search(name))
     for each in facts.locations:
         path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
-        if path not in known and not _ends_a_path(path, call):
+        if path not in known and not any(_ends_a_path(path, diff) for diff in call.content):
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
 
 
-def _is_shown_patch(text: str, call: ToolCallItem) -> bool:
-    """Return whether a text is a patch that a diff of the call shows."""
-    return any(
-        is_patch_of(text, each) for each in call.content if get_string(each, "type") == "diff"
-    )
+def _names_shown(content: Json, members: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the names of the members that a diff shows, each as what its name says."""
+    if get_string(content, "type") != "diff":
+        return set()
+    paths, (old, new, patch) = _diff_paths(content), _diff_texts(content)
+    found = _shown_replacement(content, members)
+    for name, text in members:
+        if _PATH.search(name):
+            is_shown = text in paths or _ends_a_path(text, content)
+        elif _OLD_TEXT.search(name):
+            is_shown = text == old
+        else:
+            is_text = text in {new, patch} or is_patch_of(text, content)
+            is_shown = _TEXT.search(name) is not None and is_text
+        if text and is_shown:
+            found.add(name)
+    return found
 
 
-def _changed(call: ToolCallItem) -> list[tuple[str, str, str]]:
-    """Return path, old and new text of each change that the call shows."""
-    diffs = (each for each in call.content if get_string(each, "type") == "diff")
-    return [
-        (get_string(each, "path"), get_string(each, "oldText"), new)
-        for each in diffs
-        if (new := get_text(each, "newText")) is not None
-    ]
-
-
-def _ends_a_path(text: str, call: ToolCallItem) -> bool:
-    """Return whether a relative path is the end of one that a shown change has in full."""
+def _ends_a_path(text: str, diff: Json) -> bool:
+    """Return whether a relative path is the end of the one that a diff has in full."""
     steps = text.split("/")
-    if not all(steps) or {".", ".."} & {*steps}:
+    if not all(steps) or {".", ".."} & {*steps} or get_text(diff, "newText") is None:
         return False
-    return any(path.endswith(f"/{text}") for path, _, _ in _changed(call))
+    return get_string(diff, "type") == "diff" and get_string(diff, "path").endswith(f"/{text}")
 
 
-def _shown_replacement(call: ToolCallItem) -> Collection[str]:
-    """Return the names of the members of the input whose replacement a change shows as lines."""
-    value = call.facts.raw_input
+def _shown_replacement(diff: Json, members: Sequence[tuple[str, str]]) -> set[str]:
+    """Return the names of the members whose replacement a diff shows as lines."""
     sides = [
-        [(name, text) for name, text in _members(value) if mark.fullmatch(name)]
-        for mark in (_OLD, _NEW)
+        [(name, text) for name, text in members if mark.fullmatch(name)] for mark in (_OLD, _NEW)
     ]
-    if not isinstance(value, dict) or any(len(each) != 1 for each in sides):
-        return ()
+    after = get_text(diff, "newText")
+    if after is None or any(len(each) != 1 for each in sides):
+        return set()
     (old_name, old), (new_name, new) = sides[0][0], sides[1][0]
-    if not all(isinstance(value[name], str) for name in (old_name, new_name)) or not old:
-        return ()
-    is_shown = any(
-        after in {before.replace(old, new, 1), before.replace(old, new)}
+    before = get_string(diff, "oldText")
+    is_shown = (
+        old != ""
+        and after in {before.replace(old, new, 1), before.replace(old, new)}
         and _is_among(old, "-", before, after)
         and _is_among(new, "+", before, after)
-        for _, before, after in _changed(call)
     )
-    return (old_name, new_name) if is_shown else ()
+    return {old_name, new_name} if is_shown else set()
 
 
 def _is_among(text: str, sign: str, before: str, after: str) -> bool:
@@ -274,17 +275,24 @@ def _diff(diff: Json, call: ToolCallItem, *, is_open: bool = False) -> list[Piec
     return found if patch is None else found + _patch(patch)
 
 
-def _diff_values(content: Json) -> list[str]:
-    """Return the paths and texts that `_diff` shows."""
+def _diff_paths(content: Json) -> set[str]:
+    """Return the paths that `_diff` shows."""
     if get_string(content, "type") != "diff":
-        return []
-    old, new = get_string(content, "oldText"), get_text(content, "newText")
-    found = [] if new is None else [get_string(content, "path")]
-    if new is not None and not hidden_lines(old, new):
-        found += [old, new]
+        return set()
+    found = set[str]()
+    if get_text(content, "newText") is not None:
+        found.add(get_string(content, "path"))
     for change in get_list(content, "changes"):
-        found += [get_string(change, "oldPath"), get_string(change, "path")]
-    return [*found, get_string(get(content, "patch"), "text")]
+        found |= {get_string(change, "oldPath"), get_string(change, "path")}
+    return found - {""}
+
+
+def _diff_texts(content: Json) -> tuple[str | None, str | None, str | None]:
+    """Return the old text, the new text and the patch, as far as `_diff` shows all of them."""
+    old, new = get_string(content, "oldText"), get_text(content, "newText")
+    patch = get_text(get(content, "patch"), "text")
+    is_whole = new is not None and not hidden_lines(old, new)
+    return (old, new, patch) if is_whole else (None, None, patch)
 
 
 def _terminal(terminal: TerminalItem) -> list[Piece]:

@@ -117,6 +117,27 @@ def test_what_the_change_does_not_show_is_shown(raw: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
+    "raw",
+    [
+        # The change shows it, but as something else.
+        {"path": "/etc/passwd"},
+        {"content": "x.py"},
+        {"old_string": "/etc/passwd\n", "new_string": "a\n"},
+        # What is replaced in one file is no text of the other.
+        {"path": "/repo/x.py", "file_content": "c\n"},
+    ],
+)
+def test_an_input_counts_as_shown_only_as_what_its_name_says(raw: dict[str, str]) -> None:
+    changes = [
+        {**CHANGE, "oldText": "a\n", "newText": "/etc/passwd"},
+        {**CHANGE, "oldText": "a\n", "newText": "/etc/passwd\n"},
+        {**CHANGE, "path": "/repo/y.py", "newText": "c\n"},
+    ]
+    shown = asked(changes, raw_input=raw, locations=[{"path": "/repo/x.py"}])
+    assert f"{[*raw][-1]}: {[*raw.values()][-1].strip()}" in shown
+
+
+@pytest.mark.parametrize(
     "patch",
     [
         "diff --git /etc/x.py x.py\n" + PATCH,
