@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
@@ -32,6 +32,8 @@ _SAYS_YES: Final = re.compile(
 _SAYS_NO: Final = re.compile(
     r"(?i)\W*(?:no|not|reject|deny|decline|cancel|refuse|block|never|stop|abort|skip|don['’]?t)\b"
 )
+_BLANK: Final = "\u2800"
+"""A pattern of Braille without dots, which counts as a sign."""
 _ALWAYS: Final = re.compile(r"(?i)\balways\b|\bnever\b|\b(?:do not|don['’]?t) ask\b")
 
 
@@ -59,7 +61,7 @@ def permission_choices(options: Sequence[Json]) -> list[Choice]:
     for option in sorted(options, key=_rank):
         kind, name = get_string(option, "kind"), get_string(option, "name")
         option_id, key = get_string(option, "optionId"), letters.pop(kind, "")
-        allows, is_whole = not kind.startswith("reject"), len(name) <= MAX_NAME
+        allows, is_whole = not kind.startswith("reject"), len(escape_controls(name)) <= MAX_NAME
         choice = Choice(_label(kind, name), option_id, allows, key, is_whole=is_whole)
         (allowing if allows else rejecting).append(choice)
         if key == "n":
@@ -90,7 +92,9 @@ def _label(kind: str, name: str) -> str:
     """Return the name, and what it hides of its kind."""
     verb, _, scope = kind.partition("_")
     hidden: list[str] = []
-    if verb not in {"allow", "reject"} or scope not in {"once", "always"}:
+    if not name.replace(_BLANK, "").strip():
+        hidden.append(f"no name, {single_line(kind, 16) or 'no kind'}")
+    elif verb not in {"allow", "reject"} or scope not in {"once", "always"}:
         hidden.append(single_line(kind, 16))
     else:
         other = _SAYS_NO if verb == "allow" else _SAYS_YES

@@ -14,7 +14,7 @@ from acp_console.chat.elicitation import Choice, ElicitationAnswer, FormField, F
 from acp_console.tui.chat.ask import PermissionTiming, ReadText
 from acp_console.tui.chat.choice_list import ChoiceAsk, Line
 from acp_console.tui.chat.form import Answered, shown_text
-from acp_protocol.host.sanitize import single_line
+from acp_protocol.host.sanitize import escape_controls, single_line
 
 MAX_LABEL: Final = 2000
 """Characters of a choice that are shown; a longer one cannot be chosen."""
@@ -72,4 +72,4 @@ class QuestionView(ChoiceAsk):
 def _line(choice: Choice) -> Line:
     texts = [each for each in (choice.title, choice.description) if each]
     label = " · ".join(single_line(each, MAX_LABEL) for each in texts)
-    return Line(label, is_whole=all(len(each) <= MAX_LABEL for each in texts))
+    return Line(label, is_whole=all(len(escape_controls(each)) <= MAX_LABEL for each in texts))

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from acp_console.chat.permission_choices import EXPLAINED, first_choice, permission_choices
+from acp_console.chat.permission_choices import (
+    EXPLAINED,
+    MAX_NAME,
+    first_choice,
+    permission_choices,
+)
 from acp_protocol.jsonrpc import Json
 
 
@@ -54,6 +59,17 @@ def test_a_label_says_what_its_name_hides_of_its_kind() -> None:
         "Allow for this session",
         "Yes (rejects)",
     ]
+
+
+def test_an_option_without_a_visible_name_says_its_kind() -> None:
+    labels = [label.strip("\u2800 ") for label, key, _ in shown(
+        ("allow_always", ""), ("allow_once", "\u2800 "), ("", " ")) if key != "w"]  # fmt: skip
+    assert labels == ["(no name, allow_once)", "(no name, no kind)", "(no name, allow_always)"]
+
+
+def test_a_name_that_is_too_long_once_its_signs_are_visible_is_not_whole() -> None:
+    hidden = "\u200b" * (MAX_NAME // 5) + " and delete all"
+    assert not permission_choices(offered(("allow_once", f"Allow{hidden}")))[0].is_whole
 
 
 def test_the_names_of_real_agents_need_no_more_words() -> None:
