@@ -20,6 +20,7 @@ from textual.message import Message
 from textual.reactive import reactive
 from textual.strip import Strip
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Static
 
 from acp_console.tui.chat.ask import ENTER, KeyAsk, PermissionTiming, shows_end
@@ -170,10 +171,10 @@ class ChoiceList(Vertical):
 
     def _make_room(self) -> None:
         """Keep room for the longest label that is cut, so that nothing moves with the cursor."""
-        area, width = self.query_one(".whole"), self.size.width - WHOLE_INDENT
-        cut = [line for line in self.lines if line.is_cut]
-        if width <= 0 or not self.is_attached:
+        width = self.size.width - WHOLE_INDENT
+        if width <= 0 or not _is_there(self):
             return
+        area, cut = self.query_one(".whole"), [line for line in self.lines if line.is_cut]
         rows = [len(Content(each.line.label[: width * WHOLE_ROWS]).wrap(width)) for each in cut]
         area.styles.height = min(max(rows, default=0), WHOLE_ROWS)
         area.display = bool(rows)
@@ -191,7 +192,7 @@ class ChoiceList(Vertical):
     def watch_cursor(self) -> None:
         for line in self.lines:
             line.is_current = line.place == self.cursor
-        if self.lines and self.is_attached:
+        if self.lines and _is_there(self):
             self.lines[self.cursor].scroll_visible(animate=False)
             self._show_whole()
 
@@ -222,6 +223,11 @@ class ChoiceList(Vertical):
     @property
     def were_seen(self) -> bool:
         return all(each.was_seen for each in self.lines)
+
+
+def _is_there(widget: Widget) -> bool:
+    """Return whether a widget has its parts: what is called later may come when it is removed."""
+    return widget.is_attached and bool(widget.children)
 
 
 class ChoiceAsk(KeyAsk):
@@ -288,6 +294,8 @@ class ChoiceAsk(KeyAsk):
     @on(ChoiceLine.Seen)
     def show_hint(self) -> None:
         """Show how to choose as soon as a choice counts."""
+        if not _is_there(self):
+            return
         wait = self.counts_from - self.timing.clock()
         text = self.hint() if wait <= 0 else ""
         if self._blocked is not None and self.obstacle(self._blocked) is None:
