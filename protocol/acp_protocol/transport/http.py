@@ -166,6 +166,8 @@ class Event:
     number: int
     """It rises from event to event within the connection."""
     frame: bytes
+    history: str | None = None
+    """The session whose history it ends, which other events tell."""
 
     def encode(self) -> bytes:
         r"""Return its bytes. They are ASCII: some clients break on a character cut in two."""
@@ -210,6 +212,8 @@ class EventStream:
     def __init__(self, name: str | None, totals: _Totals, numbers: Iterator[int]) -> None:
         self.name = name
         self.has_reader = False
+        self.is_writing = False
+        """Whether events that were read last wait to be written."""
         self.replay = 0
         """Bytes that were read and are kept."""
         self._totals = totals
@@ -225,17 +229,22 @@ class EventStream:
         return bool(self._waiting)
 
     @property
+    def following(self) -> Event | None:
+        """The next event, which is not read yet; None if none waits."""
+        return self._waiting[0] if self._waiting else None
+
+    @property
     def next_number(self) -> int | None:
         """The number of the next event; None if none waits."""
         return self._waiting[0].number if self._waiting else None
 
-    def put(self, frame: bytes) -> None:
+    def put(self, frame: bytes, history: str | None = None) -> None:
         number = next(self._numbers)
         if not self._last:
             # A stream of that name, of which nothing was left, may have been dropped before.
             self._forgotten = number - 1
         self._last = number
-        self._waiting.append(Event(number, frame))
+        self._waiting.append(Event(number, frame, history))
         self._totals.unread += len(frame)
 
     def next(self) -> Event | None:
@@ -312,6 +321,8 @@ class ServedConnection:
         """The stream of the response to each open request of the client."""
         self._agent_requests: dict[tuple[str, RequestId], str | None] = {}
         """The stream on which each open request of the agent was sent."""
+        self._loads: dict[tuple[str, RequestId], str] = {}
+        """The session of each open request whose response ends its history."""
         self._opening: tuple[str, RequestId] | None = None
         """The `initialize`, whose response is the body of its POST."""
         self._sessions: set[str] = set()
@@ -394,6 +405,8 @@ class ServedConnection:
         is_load = request.method == "session/load"
         self._unanswered[id_key(request.id)] = None if is_load else header
         session = session_in(request.params)
+        if is_load and session is not None and not self.is_socket:
+            self._loads[id_key(request.id)] = session
         if request.method in {"session/close", "session/delete"}:
             self._sessions.discard(session or "")
         elif session is not None:
@@ -408,8 +421,13 @@ class ServedConnection:
         if self.answers_initialize(message):
             return None
         stream = self._stream(self.note(message))
-        stream.put(frame)
+        stream.put(frame, self._history_ended_by(message))
         return stream
+
+    def _history_ended_by(self, message: Message) -> str | None:
+        if not self._loads or not isinstance(message, SuccessResponse | ErrorResponse):
+            return None
+        return self._loads.pop(id_key(message.id), None)
 
     def answers_initialize(self, message: Message) -> bool:
         """Return whether it is the response to the `initialize` that opens the connection."""
@@ -476,6 +494,14 @@ class ServedConnection:
             each.has_reader and each.next_number is not None and each.next_number < number
             for each in self._streams.values()
         )
+
+    def is_early(self, stream: EventStream) -> bool:
+        """Return whether the next event ends a history that is read, but not written to its end."""
+        event = stream.following
+        told = None if event is None or event.history is None else self._streams.get(event.history)
+        if event is None or told is None or told is stream or not told.has_reader:
+            return False
+        return told.is_writing or (told.next_number or event.number) < event.number
 
     def close_stream(self, stream: EventStream) -> None:
         """Note that a stream has no reader any more."""

@@ -199,6 +199,7 @@ class HttpEndpoint:
         finally:
             counts.streams -= 1
             connection.state.close_stream(stream)
+            connection.notify_written()
             connection.attended_at = anyio.current_time()
             connection.notify()
         return None
@@ -224,6 +225,8 @@ class HttpEndpoint:
         await send(body_part(KEEP_ALIVE))
         quick, written = 0, -math.inf
         while True:
+            if connection.state.is_early(stream):
+                await self._wait_history(connection, stream)
             if connection.state.has_earlier(stream):
                 # Some clients rely on the order in which the agent has said it.
                 connection.hurry()
@@ -233,6 +236,7 @@ class HttpEndpoint:
                 # There is room for as much, while the client may take its time to read this.
                 connection.notify()
                 await self._write_some(events, stream, send)
+                connection.notify_written()
                 # What comes in quick succession is written together: a write costs more than the
                 # rest, and the pause is too short to be noticed.
                 now = anyio.current_time()
@@ -248,14 +252,26 @@ class HttpEndpoint:
             await send(body_part(comment(f"the connection ended: {connection.reason}")))
         await send(body_part(b"", more=False))
 
+    async def _wait_history(self, connection: OpenConnection, stream: EventStream) -> None:
+        """Wait until the history is written that the next event ends, while its reader reads."""
+        connection.hurry()
+        while connection.state.is_early(stream):
+            with anyio.move_on_after(self.connections.server_limits.history_s) as limit:
+                await connection.wait_written()
+            if limit.cancelled_caught:
+                return
+
     async def _write_some(self, events: Sequence[Event], stream: EventStream, send: Send) -> None:
         """Write events together; if that fails, all of them wait again."""
         encoded = [each.encode() for each in events]
+        stream.is_writing = True
         try:
             await send(body_part(b"".join(encoded)))
         except BaseException:
             stream.put_back(events)
             raise
+        finally:
+            stream.is_writing = False
         for each in encoded:
             self.connections.counts.sent(len(each))
 
@@ -271,7 +287,10 @@ def _some(state: ServedConnection, stream: EventStream) -> list[Event]:
     """Return the next events of a stream, as many as one write takes."""
     found: list[Event] = []
     size = 0
-    while size < WRITE_BYTES and (event := state.next(stream)) is not None:
+    while size < WRITE_BYTES and not (found and state.is_early(stream)):
+        event = state.next(stream)
+        if event is None:
+            break
         found.append(event)
         size += len(event.frame)
     return found

@@ -74,6 +74,8 @@ class ServerLimits:
     """Seconds after which a connection ends that carries no message and has no open request."""
     last_comment_s: float = 5.0
     """Seconds that a stream may take for what its ended connection has left to say."""
+    history_s: float = 5.0
+    """Seconds that the response to `session/load` waits while nothing of the history is taken."""
     unattended_s: float = 600.0
     """Seconds after which a connection over HTTP ends that has no reader and gets no request."""
 
@@ -124,6 +126,7 @@ class OpenConnection:
         self._ended = anyio.Event()
         self._changed = Change()
         self._hurried = Change()
+        self._written = Change()
 
     @property
     def is_attended(self) -> bool:
@@ -137,6 +140,13 @@ class OpenConnection:
 
     async def wait_change(self) -> None:
         await self._changed.wait()
+
+    def notify_written(self) -> None:
+        """Wake what waits for the events of another stream: some were written, or will not be."""
+        self._written.notify()
+
+    async def wait_written(self) -> None:
+        await self._written.wait()
 
     def hurry(self) -> None:
         """End the pauses of all writers."""
@@ -163,6 +173,7 @@ class OpenConnection:
             if by != "agent":
                 self.state.clear()
         self._ended.set()
+        self._written.notify()
         self.scope.cancel()
         self.notify()
 

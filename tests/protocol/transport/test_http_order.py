@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 import anyio
+import anyio.lowlevel
 import pytest
 from starlette.types import Message
 
@@ -15,7 +17,7 @@ from acp_protocol.transport.http_client import open_http
 from acp_protocol.transport.http_server import HttpEndpoint
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.remote import RemoteAgent
-from acp_protocol.transport.served_connections import Connections
+from acp_protocol.transport.served_connections import Connections, ServerLimits
 from tests.protocol.transport.served_agent import LIMIT, TOKEN, serving
 
 OPENED = encode_result(1, {"sessionId": "s1"})
@@ -79,8 +81,10 @@ async def loading_agent(said: int = SAID) -> AsyncGenerator[Transport]:
 class Client:
     """Calls the endpoint without a network between."""
 
-    def __init__(self, endpoint: HttpEndpoint) -> None:
+    def __init__(self, endpoint: HttpEndpoint, turns: float = 0) -> None:
+        """`turns`: how many turns of the loop the client takes to read an update."""
         self._endpoint = endpoint
+        self._turns = turns
         self._connection = ""
         self.written = b""
         """What all streams together have said, in order."""
@@ -101,6 +105,10 @@ class Client:
             return parts.pop()
 
         async def send(message: Message) -> None:
+            taken = 0
+            while UPDATE in message.get("body", b"") and taken < self._turns:
+                taken += 1
+                await anyio.lowlevel.checkpoint()
             names = dict(message.get("headers", []))
             self._connection = names.get(b"acp-connection-id", self._connection.encode()).decode()
             self.written += message.get("body", b"") if method == "GET" else b""
@@ -130,6 +138,32 @@ async def test_what_comes_on_several_streams_is_written_in_the_order_in_which_it
                 await anyio.wait_all_tasks_blocked()
                 assert client.written.partition(LOADED)[0].count(UPDATE) == SAID
             tasks.cancel_scope.cancel()
+
+
+async def test_the_response_to_load_waits_for_a_history_that_is_read_slowly() -> None:
+    client = await load_with(turns=50, limits=ServerLimits())
+    assert client.written.partition(LOADED)[0].count(UPDATE) == SAID
+
+
+async def test_a_history_that_nobody_takes_does_not_hold_the_response_to_load() -> None:
+    client = await load_with(turns=math.inf, limits=ServerLimits(history_s=0.05))
+    assert UPDATE not in client.written
+
+
+async def load_with(turns: float, limits: ServerLimits) -> Client:
+    """Return a client once it has the response to `session/load`."""
+    connections = Connections(loading_agent, server_limits=limits)
+    client = Client(HttpEndpoint(connections), turns)
+    with anyio.fail_after(LIMIT):
+        async with connections.running(), anyio.create_task_group() as tasks:
+            await client.request("POST", encode_request(0, "initialize", {}))
+            tasks.start_soon(client.request, "GET", b"", "")
+            tasks.start_soon(client.request, "GET", b"", "s1")
+            await anyio.wait_all_tasks_blocked()
+            await client.request("POST", LOAD)
+            await client.is_answered.wait()
+            tasks.cancel_scope.cancel()
+    return client
 
 
 async def test_the_response_that_opens_a_session_comes_before_its_updates() -> None:
