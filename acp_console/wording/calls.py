@@ -91,10 +91,20 @@ def output_text(call: ToolCallItem) -> str:
 
 def _raw_text(output: Json) -> str:
     """Return the text of a raw output in the forms that agents send."""
-    if isinstance(output, str):
-        return output
-    if isinstance(output, list):
-        return "\n".join(filter(None, map(_raw_text, as_list(output))))
+    texts: list[str] = []
+    # Lists may be nested more deeply than calls.
+    rest = [output]
+    while rest:
+        value = rest.pop()
+        if isinstance(value, list):
+            rest += reversed(as_list(value))
+        else:
+            texts.append(value if isinstance(value, str) else _member_text(value))
+    return "\n".join(filter(None, texts))
+
+
+def _member_text(output: Json) -> str:
+    """Return the text in an object that is a raw output."""
     for name in ("output", "stdout", "text", "result", "content"):
         value = get(output, name)
         if isinstance(value, str):

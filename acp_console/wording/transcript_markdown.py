@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from difflib import unified_diff
@@ -11,7 +10,7 @@ from typing import Final, assert_never
 from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
 from acp_console.wording.transcript import notice_text, turn_end_text
-from acp_console.wording.values import format_size
+from acp_console.wording.values import format_size, json_text
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
     Item,
@@ -183,7 +182,7 @@ def _block(block: Json) -> str:
     if data := get_text(block, "data") or get_text(resource, "blob"):
         about.append(format_size(len(data) * 3 // 4))
     if all(each is None for each in about[1:]):
-        about.append(json.dumps(block))
+        about.append(json_text(block))
     return f"*[{markdown_text(' '.join(each for each in about if each))}]*"
 
 

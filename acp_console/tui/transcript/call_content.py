@@ -5,7 +5,6 @@ All that is known of it while the user is asked; else its content, or its output
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -25,7 +24,7 @@ from acp_console.chat.line_diff import (
 from acp_console.chat.places import diff_begin, output_begin
 from acp_console.tui.transcript.code import is_language
 from acp_console.tui.transcript.markdown import MAX_BLOCK
-from acp_console.wording.values import fenced, plural
+from acp_console.wording.values import fenced, json_text, plural
 from acp_inspector.session.items import PermissionRequest, TerminalItem, ToolCallItem
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
@@ -123,7 +122,7 @@ def call_pieces(call: ToolCallItem) -> list[Piece]:
         found += _content(content, call)
     if not call.content and facts.raw_output is not None:
         output = facts.raw_output
-        text = output if isinstance(output, str) else json.dumps(output, indent=2)
+        text = output if isinstance(output, str) else json_text(output, indent=2)
         found += [Piece("output", each) for each in pieces(text)]
     if permission is not None:
         # Colours and what is drawn over can hide text.
@@ -150,7 +149,7 @@ def _for_decision(permission: PermissionRequest, call: ToolCallItem) -> list[Pie
     known.update(path for each in call.content for path in _diff_paths(each))
     known.update(text for name, text in members if not _TEXT.search(name))
     for each in facts.locations:
-        path, line = get_string(each, "path") or json.dumps(each), get(each, "line")
+        path, line = get_string(each, "path") or json_text(each), get(each, "line")
         if path not in known and not any(_ends_a_path(path, diff) for diff in call.content):
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
@@ -215,8 +214,7 @@ def _members(value: Json) -> list[tuple[str, str]]:
     alone = {} if value is None else {"input": value}
     members = as_object(value) if isinstance(value, dict) else alone
     return [
-        (name, each if isinstance(each, str) else json.dumps(each, ensure_ascii=False))
-        for name, each in members.items()
+        (name, each if isinstance(each, str) else json_text(each)) for name, each in members.items()
     ]
 
 

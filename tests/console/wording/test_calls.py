@@ -140,3 +140,12 @@ def test_durations_are_short() -> None:
         "0 ms", "31 ms", "1.0 s", "3.1 s", "59.9 s", "0:01:00", "0:01:05", "1:02:03",
     ]  # fmt: skip
     assert [format_clock(each) for each in (0, 41.9, 3723)] == ["0:00", "0:41", "1:02:03"]
+
+
+def test_an_output_may_be_nested_more_deeply_than_calls() -> None:
+    nested: Any = "1\n2"
+    for _ in range(3000):
+        nested = [nested]
+    item = ToolCallItem("c")
+    item.change(1, status="completed", raw_output=nested)
+    assert call_result(item).parts == ["2 lines"]

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
 from acp_console.wording.values import (
     format_number,
     format_offset,
     format_seconds,
+    json_text,
     plural,
     sender,
 )
@@ -66,3 +70,13 @@ def test_a_time_in_a_recording_is_as_exact_as_its_column_allows(
     seconds: float, wide: str, narrow: str
 ) -> None:
     assert (format_offset(seconds, 9), format_offset(seconds, 7)) == (wide, narrow)
+
+
+@pytest.mark.parametrize("is_list", [True, False])
+def test_json_is_written_however_deeply_it_is_nested(is_list: bool) -> None:
+    value: Any = json.loads('{"a": [], "b": [1, {}], "ü": null}')
+    expected = json.dumps(value, ensure_ascii=False)
+    for _ in range(3000):
+        value = [value] if is_list else {"x": value}
+        expected = f"[{expected}]" if is_list else f'{{"x": {expected}}}'
+    assert json_text(value, indent=2) == expected
