@@ -32,6 +32,7 @@ WIDTH: Final = 160
 MAX_DIFF_CHARS: Final = 400_000
 """Characters of two texts up to which their difference is worked out."""
 _TICKS: Final = re.compile(r"`{3,}")
+_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _MARKS: Final = re.compile(r"([\\`*_\[\]<>#|~])")
 _STEPS: Final = {"completed": "[x]"}
 
@@ -119,9 +120,26 @@ def _item(item: Item) -> Iterator[str]:
 def _message(item: TextItem) -> Iterator[str]:
     for number, (text, block) in enumerate(item.segments()):
         lines = prose_text(text).rstrip().splitlines()
+        lines += _open_fence("\n".join(lines))
         yield from ["", *lines] if number and lines else lines
         if block is not None:
             yield from ["", _block(block)] if lines else [_block(block)]
+
+
+def _open_fence(text: str) -> list[str]:
+    """Return the line that ends a block of code at the end of a text, if that is open.
+
+    What follows would count as a part of it.
+    """
+    if not _FENCE.search(text):
+        return []
+    # It takes time to import, and most texts do without.
+    from markdown_it import MarkdownIt
+
+    parse = MarkdownIt("commonmark").parse
+    last = parse(text)[-1]
+    is_open = last.type == "fence" and parse(f"{text}\n\n# end")[-1].type == "fence"
+    return [last.markup] if is_open else []
 
 
 def _quoted(heading: str, item: TextItem) -> Iterator[str]:

@@ -62,6 +62,22 @@ def test_a_form_says_what_the_user_did_with_it_in_markdown_too() -> None:
     assert "*asks you: Why? · open*" in shown
 
 
+def test_an_open_block_of_code_ends_with_its_message_in_markdown() -> None:
+    conversations = folded(prompt(1, "go"), chunk("~~~~\n```\n## You"), prompt(2, "on"))
+    shown = list(markdown_lines(conversations.get("s1").items, "agent"))
+    assert shown[shown.index("## agent") + 2 :] == [
+        "~~~~",
+        "```",
+        "## You",
+        "~~~~",
+        "",
+        *shown[-4:],
+    ]
+    assert shown[-4:-1] == ["## You", "", "on"]
+    whole = folded(prompt(1, "go"), chunk("- a\n  ```\n  b\n\n```\nc\n```"))
+    assert "\n".join(markdown_lines(whole.get("s1").items, "agent")).count("```") == 3
+
+
 def test_a_tool_call_shows_its_way_its_consent_and_its_terminal() -> None:
     content = [{"type": "terminal", "terminalId": "t"}, {"type": "diff", "path": "/a"}]
     shown = lines(
