@@ -6,6 +6,7 @@ from collections.abc import Awaitable
 from typing import TypeVar
 
 import anyio
+import anyio.lowlevel
 from anyio.abc import TaskGroup
 
 Result = TypeVar("Result")
@@ -36,6 +37,8 @@ class Change:
     _event: anyio.Event | None = None
 
     async def wait(self) -> None:
+        # A wait that ends in each turn of the loop would never see that it is cancelled.
+        await anyio.lowlevel.checkpoint_if_cancelled()
         self._event = self._event or anyio.Event()
         await self._event.wait()
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import anyio
+import anyio.lowlevel
 import pytest
 
-from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.concurrency import BackgroundTasks, Change
 
 
 async def test_what_the_block_raises_comes_out_as_it_is() -> None:
@@ -48,3 +51,25 @@ async def test_being_cancelled_from_outside_goes_on_outwards() -> None:
             scope.cancel()
             await anyio.sleep_forever()
     assert scope.cancelled_caught
+
+
+async def test_a_wait_for_changes_can_be_cancelled_while_each_turn_brings_one() -> None:
+    """An agent that says much changes its connection in each turn of the loop."""
+    change, turns = Change(), 0
+    async with anyio.create_task_group() as tasks:
+        waiting = anyio.CancelScope()
+
+        async def wait() -> None:
+            with waiting:
+                while True:
+                    await change.wait()
+            tasks.cancel_scope.cancel()
+
+        tasks.start_soon(wait)
+        for turns in range(1000):
+            if turns == 10:
+                # Between two changes: the one that comes next has ended the wait already.
+                asyncio.get_running_loop().call_soon(waiting.cancel)
+            change.notify()
+            await anyio.lowlevel.checkpoint()
+    assert turns < 20
