@@ -161,7 +161,12 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
         super().on_task_complete(task)
         if not self.disconnected:
             # What was written last would stay in memory for as long as it is not read.
-            self.loop.call_later(limits_of(self.config).close_s, self.transport.abort)
+            self.loop.call_later(limits_of(self.config).close_s, self._abort)
+
+    def _abort(self) -> None:
+        # The transport cannot be ended once more if it has written the rest meanwhile.
+        if not self.disconnected:
+            self.transport.abort()
 
 
 def limits_of(config: uvicorn.Config) -> SocketLimits:

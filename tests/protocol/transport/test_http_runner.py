@@ -181,6 +181,33 @@ async def test_a_slow_reader_makes_its_agent_wait_and_is_left_in_the_end() -> No
             await anyio.sleep(0.01)
 
 
+async def test_a_slow_reader_of_a_websocket_may_read_the_rest_after_the_end(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def run(agent: Transport) -> None:
+        await agent.receive()
+        await agent.send(encode_result(0, {}))
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(agent.send, encode_notification("u", {"text": "x" * 2**23}))
+            await anyio.wait_all_tasks_blocked()
+            await agent.aclose()
+
+    limits = SocketLimits(close_s=1)
+    async with (
+        serving(agent_that(run), socket_limits=limits) as server,
+        raw_connection(server.base) as stream,
+    ):
+        await stream.send(f"{UPGRADE}\r\n".replace("HOST", server.base.partition("//")[2]).encode())
+        await stream.receive()
+        opening = b'{"jsonrpc":"2.0","id":0,"method":"initialize","params":{}}'
+        await stream.send(bytes([0x81, 0x80 | len(opening), 0, 0, 0, 0]) + opening)
+        while server.connections.counts.sockets or not server.connections.counts.opened:
+            await anyio.sleep(0.01)
+        await rest(stream)
+        await anyio.sleep(limits.close_s)
+    assert not caplog.records
+
+
 async def test_a_slow_reader_of_a_stream_of_http2_makes_its_agent_wait(
     tls: tuple[TlsFiles, ssl.SSLContext],
 ) -> None:
