@@ -41,7 +41,7 @@ from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.news import News
 from acp_console.tui.outside import NoticeForm, notice_form, notice_sequence
 from acp_console.tui.palette import CommandProvider, commands_of
-from acp_console.tui.textual_fixes import steady_cursors, surviving_terminal
+from acp_console.tui.textual_fixes import steady_cursors, surviving_terminal, take_keys_in_order
 from acp_console.tui.themes import DEFAULT_THEME, THEME_NAMES, ThemedApp
 from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_inspector.journal import Journal
@@ -657,6 +657,7 @@ def _run(
     gc.freeze()
     gc.set_threshold(10_000, 10, 1000)
     steady_cursors()
+    take_keys_in_order()
     timer = ConsoleEndTimer()
     with surviving_terminal():
         try:

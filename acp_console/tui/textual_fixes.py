@@ -13,8 +13,10 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 if TYPE_CHECKING:
+    from textual.events import Key
     from textual.message_pump import MessagePump
     from textual.timer import Timer
+    from textual.widgets import Input, TextArea
 
 
 def set_frame_rate(fps: int) -> None:
@@ -46,6 +48,36 @@ def steady_cursors() -> None:
     from textual.widgets import Input, TextArea
 
     Input.cursor_blink = TextArea.cursor_blink = False  # pyright: ignore[reportAttributeAccessIssue] - a default
+
+
+def take_keys_in_order() -> None:
+    """Let editors act on their own keys, such as backspace, as they come.
+
+    Textual passes a key that is no letter up to the app, which finds its binding; the letters that
+    were typed after it are in the text by then.
+    """
+    from textual.widgets import Input, TextArea
+
+    for editor in (Input, TextArea):
+        if "textual_fixes" not in editor._on_key.__module__:  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
+            _take_own_keys(editor)
+
+
+def _take_own_keys(editor: type[Input | TextArea]) -> None:
+    bound = editor._merged_bindings  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
+    insert = editor._on_key  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - no other way
+    own = {} if bound is None else bound.key_to_bindings
+
+    async def on_key(self: Any, event: Key) -> None:
+        found = own.get(event.key)
+        if found and found == self._bindings.key_to_bindings.get(event.key):
+            event.stop()
+            event.prevent_default()
+            await self.run_action(found[0].action)
+        else:
+            await insert(self, event)
+
+    editor._on_key = on_key  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - no other way
 
 
 @contextmanager

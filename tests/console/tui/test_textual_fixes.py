@@ -6,9 +6,11 @@ from itertools import count
 
 import anyio
 import pytest
-from textual.app import App
+from textual.app import App, ComposeResult
+from textual.events import Key
+from textual.widgets import Input, TextArea
 
-from acp_console.tui.textual_fixes import set_timer
+from acp_console.tui.textual_fixes import set_timer, take_keys_in_order
 from tests.console.tui.conftest import LIMIT
 
 
@@ -22,3 +24,29 @@ async def test_a_timer_fires_on_a_machine_that_is_late(monkeypatch: pytest.Monke
         with anyio.fail_after(LIMIT):
             await fired.wait()
         monkeypatch.undo()
+
+
+class Editors(App[None]):
+    def compose(self) -> ComposeResult:
+        yield TextArea()
+        yield Input()
+
+
+@pytest.mark.parametrize("editor", [TextArea, Input])
+async def test_letters_do_not_overtake_backspace(
+    monkeypatch: pytest.MonkeyPatch, editor: type[TextArea | Input]
+) -> None:
+    for each in (TextArea, Input):
+        # They are as before afterwards.
+        monkeypatch.setattr(each, "_on_key", each._on_key)  # pyright: ignore[reportPrivateUsage] - what is changed
+    take_keys_in_order()
+    app = Editors()
+    async with app.run_test() as pilot:
+        found = app.query_one(editor)
+        found.focus()
+        await pilot.pause()
+        for key in ("a", "b", "backspace", "left", "c"):
+            # As a terminal sends them in one burst.
+            app.post_message(Key(key, key if len(key) == 1 else None))
+        await pilot.pause()
+        assert (found.text if isinstance(found, TextArea) else found.value) == "ca"
