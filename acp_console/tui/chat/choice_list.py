@@ -330,8 +330,13 @@ class ChoiceAsk(KeyAsk):
         self.flash(f"Too early: this has only just come{went}.")
 
     def note_message(self, text: str) -> None:
-        """Say where a number went that was typed while the editor had the focus."""
-        if text in {*DIGITS} and self.decides(text) and not self.has_focus and not self._flashed:
+        """Say where a key of this went that was typed while the editor had the focus."""
+        if (
+            text in {*DIGITS, "!"}
+            and self.decides(text)
+            and not self.has_focus
+            and not self._flashed
+        ):
             self.flash(f"{text} went to your message; Tab comes here.")
 
     def decides(self, key: str) -> bool:

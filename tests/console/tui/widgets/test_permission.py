@@ -11,7 +11,7 @@ from acp_console.tui.chat import screen as chat
 from acp_console.tui.chat.ask import KeyAsk, PermissionTiming
 from acp_console.tui.chat.choice_list import ChoiceLine
 from acp_console.tui.chat.permission import PermissionView
-from acp_inspector.session.items import PermissionRequest
+from acp_inspector.session.items import PermissionRequest, ToolCallItem
 from acp_protocol.jsonrpc import Json
 from tests.console.tui.conftest import say, until
 
@@ -32,16 +32,17 @@ class Asking(App[None]):
 
     CSS_PATH = Path(chat.__file__).parent / "chat.tcss"
 
-    def __init__(self, *names: str, settle_s: float = 0) -> None:
+    def __init__(self, *names: str, settle_s: float = 0, call: ToolCallItem | None = None) -> None:
         super().__init__()
         self._names = names
         self._settle_s = settle_s
+        self._call = call
         self.chosen: list[str] = []
         self.typed = ""
 
     def compose(self) -> ComposeResult:
         timing = PermissionTiming(settle_s=self._settle_s, burst_s=0, flash_s=1000)
-        yield PermissionView(permission(*self._names), timing)
+        yield PermissionView(permission(*self._names), timing, self._call)
 
     def on_permission_view_chosen(self, event: PermissionView.Chosen) -> None:
         self.chosen.append(event.option_id)
@@ -116,6 +117,21 @@ async def test_a_key_that_comes_too_early_says_so_and_decides_nothing() -> None:
         await pilot.press("1")
         await until(pilot, lambda: "1 went to your message" in say(app))
         assert app.typed == "1"
+        assert app.chosen == []
+
+
+async def test_a_mark_that_would_skip_reading_says_where_it_went() -> None:
+    """In the message it begins a command of the shell."""
+    call = ToolCallItem("call")
+    call.change(1, title="Run", raw_input={"command": "ls\n" * 100})
+    call.add_permission(permission(SHORT), 1)
+    app = Asking(SHORT, call=call)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(PermissionView)
+        app.set_focus(None)
+        await until(pilot, lambda: "Read to the end first" in say(app))
+        view.note_message("!")
+        await until(pilot, lambda: "! went to your message" in say(app))
         assert app.chosen == []
 
 
