@@ -14,7 +14,7 @@ from acp_console.cli.command import Command
 from acp_console.cli.comparing import Comparison, comparison_options
 from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.printing import print_line
+from acp_console.cli.printing import print_line, text_width
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     UNKNOWN_FIELDS,
@@ -24,7 +24,7 @@ from acp_console.cli.reading import (
     read_rows,
     warn_about_filter,
 )
-from acp_console.wording.comparison import difference_lines
+from acp_console.wording.comparison import VALUE_WIDTH, difference_lines
 from acp_console.wording.values import OUTPUT_VERSION, plural
 from acp_inspector.compare.diff import compare
 from acp_inspector.compare.difference import JournalComparison
@@ -207,9 +207,10 @@ def comparison_lines(
         return
     yield f"--- {escape_controls(str(left))}"
     yield f"+++ {escape_controls(str(right))}"
+    width = text_width(VALUE_WIDTH)
     are_many = len({each.session for each in found.differences} - {None}) > 1
     for each in found.differences:
         yield ""
-        yield from difference_lines(each, are_many=are_many)
+        yield from difference_lines(each, are_many=are_many, width=width)
     yield ""
     yield f"{plural(len(found.differences), 'difference')}: {steps}"

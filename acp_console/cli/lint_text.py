@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from acp_console.cli.printing import print_line, print_plainly
+from acp_console.cli.printing import print_line, print_plainly, text_width
 from acp_console.wording.build_summary import build_summary
 from acp_console.wording.findings import (
     MESSAGE_WIDTH,
@@ -134,7 +134,7 @@ def _print_group(found: list[Finding], more: int, columns: int) -> None:
     table.add_column(justify="right", style="bold", no_wrap=True, min_width=columns)
     table.add_column()
     for each in found:
-        message = single_line(each.message, MESSAGE_WIDTH)
+        message = single_line(each.message, text_width(MESSAGE_WIDTH))
         if len(sides) > 1:
             message += f" (at fault: {each.at_fault})"
         table.add_row(frame_numbers(each, FRAMES), message)

@@ -19,11 +19,18 @@ from acp_protocol.host.sanitize import escape_controls
 
 _WIDE: Final = 10_000
 """Width without a terminal: enough for any table."""
+WHOLE: Final = 2**31
+"""Width of a text that is never cut."""
 Styles: TypeAlias = Mapping[str, Callable[[str], str]]
 """For columns by name: the style of a cell by its text."""
 GOOD: Final = "green"
 BAD: Final = "red"
 FAINT: Final = "dim"
+
+
+def text_width(width: int) -> int:
+    """Return how much of a text is printed: `width` characters on a terminal, elsewhere all."""
+    return width if console().is_terminal else WHOLE
 
 
 def print_line(line: str, style: str = "") -> None:

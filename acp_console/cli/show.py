@@ -19,7 +19,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
-from acp_console.cli.printing import print_heading
+from acp_console.cli.printing import print_heading, text_width
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     annotate,
@@ -72,8 +72,9 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["table", "json", "raw"]
 
 
-Found: TypeAlias = tuple[Entry, Callable[[], ShownRow]]
-"""An entry, and a function that makes its row."""
+RowOf: TypeAlias = Callable[[int], ShownRow]
+"""Makes the row of an entry, with a summary that is cut to a width."""
+Found: TypeAlias = tuple[Entry, RowOf]
 
 FINDINGS: Final = "findings"
 """The field that needs a lint of the whole recording; shown only if it is named."""
@@ -239,12 +240,13 @@ def _print_frames(file: Path, chosen: _Chosen, label: str) -> None:
         _write_bytes(entries, is_followed=follow)
     elif format_ == "json":
         for _, row_of in found if follow else _sent(file, found, dialect):
-            row = row_of()
+            row = row_of(SUMMARY_WIDTH)
             whole = {} if names else meaning_json(row)
             values = {name: _value(name, row, known) for name in names or FIELDS}
             print_json(({"file": label} if label else {}) | values | whole)
     else:
-        rows = (row_of() for _, row_of in (found if follow else _sent(file, found, dialect)))
+        width = text_width(SUMMARY_WIDTH)
+        rows = (row_of(width) for _, row_of in (found if follow else _sent(file, found, dialect)))
         _print_table(rows, names or list(TABLE_FIELDS), known, is_followed=follow)
     warn_about_filter(wanted)
 
@@ -310,8 +312,8 @@ def _sent(file: Path, found: Iterable[Found], dialect: str | None) -> Iterator[F
         yield entry, row_of if edit is None else partial(_edited_row, row_of, edit, dialect)
 
 
-def _edited_row(row_of: Callable[[], ShownRow], edit: Edit, dialect: str | None) -> ShownRow:
-    return edited_row(row_of(), edit, dialect)
+def _edited_row(row_of: RowOf, edit: Edit, dialect: str | None, width: int) -> ShownRow:
+    return edited_row(row_of(width), edit, dialect, width)
 
 
 def _follow(file: Path, wanted: Filter, dialect: str | None) -> Iterator[Found]:
@@ -394,7 +396,8 @@ def _print_table(
 ) -> None:
     """Print aligned columns; on a terminal the summary is cut so that a frame fits on one line.
 
-    While following, when later values are unknown, the columns have fixed widths.
+    While following, when later values are unknown, the columns have fixed widths. Elsewhere than on
+    a terminal nothing is cut.
     """
     console = Console(highlight=False)
 
@@ -411,14 +414,19 @@ def _print_table(
             kept.append((style, "\n".join(cells)))
         found = ((style, cells.split("\n")) for style, cells in kept)
     is_terminal = console.is_terminal
+    is_summary_last = names[-1] in {"summary", WHAT}
     shown = list(range(len(names)))
-    if is_terminal and names[-1] in {"summary", WHAT}:
+    if is_terminal and is_summary_last:
         shown = _fit(names, widths, console.width)
+    elif is_summary_last:
+        widths[-1] = 0
     widths = [widths[place] for place in shown]
     right = {at for at, place in enumerate(shown) if names[place] in NUMBERS}
 
     def print_line(cells: list[str], style: str) -> None:
-        line = join_cells([cells[place] for place in shown], widths, right).rstrip()
+        cells = [cells[place] for place in shown]
+        fitting = widths if is_terminal else list(map(max, widths, map(cell_len, cells)))
+        line = join_cells(cells, fitting, right).rstrip()
         if is_terminal:
             text = Text(line, style)
             console.print(text, no_wrap=True, crop=False, overflow="ignore", soft_wrap=True)

@@ -22,11 +22,16 @@ from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import Json
 
 VALUE_WIDTH: Final = 200
-"""Most characters shown of a value."""
+"""Most characters shown of a value, where nothing else is said."""
 
 
-def difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
-    """Yield a difference as lines that are safe to show; `are_many`: it names its session."""
+def difference_lines(
+    each: StepDifference, *, are_many: bool, width: int = VALUE_WIDTH
+) -> Iterator[str]:
+    """Yield a difference as lines that are safe to show; `are_many`: it names its session.
+
+    Values are cut to a width.
+    """
     where = f" in {single_line(each.session, 40)}" if are_many and each.session else ""
     step = f"{each.side}{where}: {single_line(each.name, 80)}"
     ours, theirs = frame_numbers(each.left_frames), frame_numbers(each.right_frames)
@@ -42,7 +47,7 @@ def difference_lines(each: StepDifference, *, are_many: bool) -> Iterator[str]:
             yield f"* {step}{path}, {ours} and {theirs}"
     for line in value_lines(each):
         # The mark before a value does not count.
-        yield f"    {single_line(line, VALUE_WIDTH + 2)}"
+        yield f"    {single_line(line, width + 2)}"
 
 
 def comparison_summary(found: JournalComparison) -> str:

@@ -91,13 +91,13 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
 """
 
 
-def event_text(event: JournalEvent) -> str:
+def event_text(event: JournalEvent, width: int = SUMMARY_WIDTH) -> str:
     """Return an event on one line, safe to show: its sentence, or else its members."""
     sentence = _sentence(event.name, _members(event))
     if not sentence:
         named = (f"{key} {_word(value)}" for key, value in event.data.items())
         sentence = " ".join([event.name, *named])
-    return single_line(sentence, SUMMARY_WIDTH)
+    return single_line(sentence, width)
 
 
 def edits_text(edits: Sequence[Edit], left_out: Collection[int] = ()) -> str:

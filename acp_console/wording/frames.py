@@ -69,20 +69,23 @@ PART_FIELDS: Final = ("kind", "method", "id", "session", "latency", "summary")
 NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 
 
-def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
+def other_row(entry: StderrChunk | JournalEvent, width: int = SUMMARY_WIDTH) -> OtherRow:
     if isinstance(entry, StderrChunk):
-        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), width)
         return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
-    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry))
+    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry, width))
 
 
-def edited_row(row: ShownRow, edit: Edit, dialect: str | None) -> ShownRow:
+def edited_row(
+    row: ShownRow, edit: Edit, dialect: str | None, width: int = SUMMARY_WIDTH
+) -> ShownRow:
     """Return the row of an edited frame, as it was sent in a dialect; None: in none."""
     if not isinstance(row, FrameRow):
         return row
     frame = Frame(row.n, row.at, row.side, edit.now)
-    sent = decoded_row(DecodedFrame(frame) if dialect is None else Decoder(dialect).decode(frame))
-    summary = single_line(f"{EDITED} {sent.summary}", SUMMARY_WIDTH)
+    decoded = DecodedFrame(frame) if dialect is None else Decoder(dialect).decode(frame)
+    sent = decoded_row(decoded, width)
+    summary = single_line(f"{EDITED} {sent.summary}", width)
     return replace(row, kind=sent.kind, size=sent.size, summary=summary, parts=sent.parts)
 
 

@@ -22,7 +22,7 @@ from acp_protocol.jsonrpc import (
 )
 
 SUMMARY_WIDTH = 200
-"""Characters of a summary, at most."""
+"""Characters of a summary, at most, where nothing else is said."""
 SHOWN_PARTS = 8
 """Messages of an array that its summary names, at most."""
 SHOWN_TEXTS = 2
@@ -53,8 +53,8 @@ class FrameRow:
     """The dialect that it is in; None for the published protocol."""
 
 
-def decoded_row(decoded: DecodedFrame) -> FrameRow:
-    """Return the row of a frame that has been paired."""
+def decoded_row(decoded: DecodedFrame, width: int = SUMMARY_WIDTH) -> FrameRow:
+    """Return the row of a frame that has been paired; its summary is cut to a width."""
     frame = decoded.frame
     method = decoded.method or ""
     return FrameRow(
@@ -68,8 +68,10 @@ def decoded_row(decoded: DecodedFrame) -> FrameRow:
         session=single_line(decoded.session or "", 80),
         latency=decoded.latency,
         size=len(frame.data),
-        summary=single_line(_summary(decoded, method), SUMMARY_WIDTH),
-        parts=tuple(map(decoded_row, decoded.parts)) if decoded.has_parts else (),
+        summary=single_line(_summary(decoded, method), width),
+        parts=tuple(decoded_row(each, width) for each in decoded.parts)
+        if decoded.has_parts
+        else (),
         dialect=decoded.dialect,
     )
 
@@ -224,4 +226,4 @@ def _quoted(block: Json) -> str:
     text = get(block, "text")
     if not isinstance(text, str):
         text = f"[{get_string(block, 'type') or 'nothing'}]"
-    return f'"{text[:SUMMARY_WIDTH]}"'
+    return f'"{text}"'

@@ -53,6 +53,15 @@ def test_a_difference_is_shown_with_its_frames_and_safe_to_show(call: Call, othe
     assert done.out.replace("\n", "").isprintable()
 
 
+def test_a_pipe_gets_whole_values(call: Call, tmp_path: Path) -> None:
+    path = tmp_path / "long.acp.ndjson"
+    text = "word " * 200 + "end"
+    path.write_text(
+        Path(EDIT).read_text().replace('"optionId":"allow"}}}', f'"optionId":"{text}"}}}}}}')
+    )
+    assert f"    + {text}\n" in call("diff", EDIT, str(path)).out
+
+
 def test_what_differs_in_its_order_alone_is_one_difference_that_says_so(
     call: Call, tmp_path: Path
 ) -> None:

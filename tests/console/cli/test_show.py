@@ -299,6 +299,17 @@ def test_a_last_line_without_its_newline_is_found(call: Call, recording: Path) -
         assert json.loads(done.out.splitlines()[-1])["n"] == 4, expression
 
 
+def test_a_pipe_gets_the_whole_summary(call: Call, tmp_path: Path) -> None:
+    text = f"{'word ' * 2000}end"
+    path = tmp_path / "long.acp.ndjson"
+    writer = RecordingWriter(path, new_header(["a"], tmp_path))
+    writer.write(frames(chunk(text)))
+    writer.close()
+    assert call("show", str(path)).out.splitlines()[1].endswith(f'"{text}"')
+    *_, narrow = on_terminal("show", str(path), size=(120, 40)).out.splitlines()
+    assert "…" in narrow
+
+
 @pytest.mark.parametrize("format_", ["table", "json", "raw"])
 def test_a_file_prints_what_a_pipe_prints(
     call: Call, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, format_: str
