@@ -24,6 +24,11 @@ DIALECT_HINT: Final = (
     "if the agent speaks a dialect, name it: --dialect continuum, acpex or openoxide"
 )
 
+NOT_STARTED: Final = frozenset({2, 126, 127})
+"""Exit codes of a program that was called wrongly, or that a shell could not start."""
+_NOT_STARTED: Final = re.compile(r"\bexited with code (?:2|126|127)\b")
+"""The same in the words of a bridge."""
+
 _LENGTHS: Final = re.compile(
     r"content[-_ ]?length|invalid digit found in string"
     r"|invalid literal for int\(\).*jsonrpc|\bparsing .*jsonrpc.*invalid syntax"
@@ -86,9 +91,13 @@ def pointed_dialect(problem: AcpError, method: str) -> str | None:
 def may_be_dialect(problem: AcpError, method: str) -> bool:
     """Return whether a request may have failed because the agent speaks a dialect."""
     match problem:
+        case AgentExitedError(code=code) if code in NOT_STARTED:
+            return False
         case AgentExitedError(stray_output=noise) | OperationTimeoutError(stray_output=noise):
             # What writes other things to stdout is no agent.
             return method == "initialize" and noise is None
+        case RequestFailedError() if _NOT_STARTED.search(str(problem)):
+            return False
         case RequestFailedError(code=code):
             return method == "initialize" or code == INVALID_PARAMS
         case _:

@@ -53,6 +53,7 @@ MARK: Final = "sessions of acp-agent"
 """The comment on the table of migrations in our databases."""
 LOST: Final = "the connection to the database broke, and another process has opened the session"
 UNREACHABLE: Final = "the database server does not answer; try again"
+DEFAULT_PORT: Final = "5432"
 _NETWORK: Final[Mapping[str, Any]] = {
     "client_encoding": "UTF8",
     "connect_timeout": CONNECT_TIMEOUT_S,
@@ -120,8 +121,11 @@ _ESCAPE: Final = "\x1a"
 """The first character of a text that PostgreSQL cannot hold as it is."""
 
 
-def error_for(problem: psycopg.Error) -> StoreError:
-    """Return what `problem` means to the user, without the text of the library."""
+def error_for(problem: psycopg.Error, address: str = "") -> StoreError:
+    """Return what `problem` means to the user, without the text of the library.
+
+    One about a server that does not answer names its address.
+    """
     state = problem.sqlstate
     if state is None:
         text = str(problem)
@@ -130,7 +134,15 @@ def error_for(problem: psycopg.Error) -> StoreError:
     if known is None:
         return StoreError(f"the database reports the error {state}")
     kind, message = known
+    if message == UNREACHABLE and address:
+        message = message.replace("server", f"server at {address}", 1)
     return kind(message)
+
+
+def _address(given: Mapping[str, Any]) -> str:
+    """Return host and port of the server, or the directory of its socket; empty if unnamed."""
+    host, port = given.get("host") or given.get("hostaddr"), given.get("port") or DEFAULT_PORT
+    return f"{host}, port {port}" if host else ""
 
 
 def _to_column(value: object) -> object:
@@ -180,6 +192,7 @@ class PostgresDriver:
             raise StoreError("the URL of the database is invalid") from None
         options = f"{_SERVER} {given.get('options') or ''}"
         self._parameters: dict[str, Any] = {**_NETWORK, **given, "options": options}
+        self._address = _address(given)
         self._engine: Engine = create_engine(
             "postgresql+psycopg://",
             creator=self._dial,
@@ -252,7 +265,7 @@ class PostgresDriver:
                     raise StoreError(DAMAGED) from problem
                 # Its text repeats statements and parameters, which are private.
                 logger.debug("the database reports %s", type(original).__name__)
-                raise error_for(original) from None
+                raise error_for(original, self._address) from None
 
     def begin_migration(self) -> int:
         ((encoding,),) = self.execute("SHOW server_encoding")
@@ -329,7 +342,7 @@ class PostgresDriver:
             return self._connection
         self._disconnect()
         if time.monotonic() < self._next_attempt:
-            raise BusyError(UNREACHABLE)
+            raise error_for(psycopg.OperationalError(), self._address)
         self._next_attempt = time.monotonic() + RECONNECT_PAUSE_S
         connection = self._engine.connect()
         self._connection = connection

@@ -113,7 +113,8 @@ class Posted:
 
 
 def refusal(status: int, reason: str) -> Reply:
-    return Reply(status, reason.encode(), "text/plain; charset=utf-8")
+    """Return a refusal whose body is a reason as a sentence; the full stop is added."""
+    return Reply(status, f"{reason}.".encode(), "text/plain; charset=utf-8")
 
 
 def error_reply(status: int, code: int, reason: str, request: RequestId = None) -> Reply:

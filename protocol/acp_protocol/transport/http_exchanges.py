@@ -283,8 +283,8 @@ def refusal_of(status: int, body: bytes = b"", media_type: str = "") -> Refusal:
         phrase = f"{status} {HTTPStatus(status).phrase}"
     except ValueError:
         phrase = str(status)
-    detail = _detail(body, media_type)
-    if detail.rstrip(".").lower() == phrase.partition(" ")[2].lower():
+    detail = _detail(body, media_type).removesuffix(".")
+    if detail.lower() == phrase.partition(" ")[2].lower():
         detail = ""
     more = f": {detail}" if detail else ""
     is_passing = status in _PASSING_STATUSES

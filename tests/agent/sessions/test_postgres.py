@@ -257,7 +257,7 @@ async def test_the_agent_goes_on_after_another_one_took_its_session(
 @pytest.mark.parametrize(
     ("address", "sentence"),
     [
-        ("postgresql://acp:canary@127.0.0.1:1/x", "does not answer"),
+        ("postgresql://acp:canary@127.0.0.1:1/x", "server at 127.0.0.1, port 1 does not answer"),
         ("postgresql://acp:canary@/nope?host={directory}", "no such database"),
         ("postgresql://nobody:canary@/postgres?host={directory}", "refuses the user"),
         ("postgresql://acp:canary@/x?nonsense=1", "URL of the database is invalid"),

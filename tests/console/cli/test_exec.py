@@ -385,6 +385,27 @@ def test_an_agent_that_exits_at_once(agent: Agent, call: Call) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "sys.exit(2)",
+        """
+asked = hear("initialize")
+reason = "The agent did not answer initialize: the agent exited with code 2"
+tell(id=asked["id"], error={"code": -32603, "message": reason})
+hear("never")
+""",
+    ],
+)
+def test_an_agent_that_was_called_wrongly_speaks_no_dialect(
+    agent: Agent, call: Call, script: str
+) -> None:
+    """Also one behind a bridge, which says so."""
+    done = call("exec", "hello", "--", *agent(script))
+    assert "exited with code 2" in done.err
+    assert DIALECT_HINT not in done.err
+
+
 def test_an_agent_that_exits_at_once_without_a_word(agent: Agent, call: Call) -> None:
     done = call("exec", "hello", "--", *agent("sys.exit(0)"))
     assert (done.code, done.err) == (

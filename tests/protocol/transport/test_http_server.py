@@ -174,7 +174,7 @@ async def test_delete_ends_the_connection_its_streams_and_its_agent() -> None:
         await server.connections.wait_closed()
         again = await peer.client.delete(peer.url, headers=peer.headers())
         assert again.status_code == 404
-        assert again.text == "The connection has ended: the client ended it. Open a new one"
+        assert again.text == "The connection has ended: the client ended it. Open a new one."
 
 
 async def test_what_an_agent_said_before_it_died_is_read() -> None:
