@@ -40,6 +40,7 @@ SIGNS: Final = {
 """Keys for which Textual has names."""
 WIDTH: Final = "100"
 """Columns that help texts are wrapped to."""
+CONFIG_COMMANDS: Final = ("show", "init", "check")
 
 
 def pages(python: Sequence[str] = (sys.executable,)) -> dict[str, str]:
@@ -62,7 +63,7 @@ def command_line(python: Sequence[str]) -> str:
         parts.append(f"## {title}\n\n```\n{_help(python, words)}\n```\n")
         command = None if not name or name in WITHOUT_CLICK else load(name)
         parts += (
-            f"### {title} {sub}\n\n```\n{_help(python, [*words, sub])}\n```\n"
+            f"### {title} {sub}\n\n```\n{_help(python, [*words, *sub.split()])}\n```\n"
             for sub in _subcommands(name, command)
         )
     parts.append(_exit_codes())
@@ -71,7 +72,7 @@ def command_line(python: Sequence[str]) -> str:
 
 def _subcommands(name: str, command: click.Command | None) -> list[str]:
     if name == "agent":
-        return ["serve"]
+        return ["serve", "agent-json", "config", *(f"config {each}" for each in CONFIG_COMMANDS)]
     if not isinstance(command, click.Group):
         return []
     return command.list_commands(click.Context(command))

@@ -259,7 +259,11 @@ def replay(
 @click.argument("file", type=click.Path(path_type=Path))
 @format_option(("text", "json"), "json: one object with all exchanges.")
 def show(*, file: Path, format_: str) -> int:
-    """List the exchanges of the cassette FILE."""
+    """List the exchanges of the cassette FILE.
+
+    \b
+    acp-console model show turn.cassette
+    """  # noqa: D301 - the mark by which click keeps lines apart
     cassette = read_cassette(file)
     _warn_of_bad_lines(file, cassette)
     if format_ == "json":

@@ -144,12 +144,13 @@ def _parser() -> ArgumentParser:
         usage="%(prog)s [OPTIONS] -- COMMAND…\n"
         "       %(prog)s [OPTIONS] --listen ADDRESS:PORT --to URL",
         description="Run between an editor and its agent; record and intercept the traffic.",
-        epilog="acp-console proxy --record session.acp.ndjson -- my-agent --acp\n"
-        "acp-console proxy --break 'method == session/prompt' -- my-agent --acp\n"
-        "acp-console proxy --rules faults.toml -- my-agent --acp\n"
-        "acp-console proxy --listen 127.0.0.1:8080 --to https://agent.example/acp\n\n"
-        "More: docs/inspecting.md, docs/intercept.md",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        docs="docs/inspecting.md, docs/intercept.md",
+        examples=(
+            "acp-console proxy --record session.acp.ndjson -- my-agent --acp",
+            "acp-console proxy --break 'method == session/prompt' -- my-agent --acp",
+            "acp-console proxy --rules faults.toml -- my-agent --acp",
+            "acp-console proxy --listen 127.0.0.1:8080 --to https://agents.example/acp",
+        ),
     )
     group = parser.add_argument_group("over the network, in place of a command")
     group.add_argument(

@@ -132,21 +132,38 @@ def _loaded(options: argparse.Namespace) -> LoadedSettings:
 
 def _parser() -> argparse.ArgumentParser:
     def add_command(
-        commands: Any, name: str, about: str, run: Callable[..., int] | None = None
+        commands: Any, name: str, about: str, *examples: str, run: Callable[..., int] | None = None
     ) -> argparse.ArgumentParser:
-        command = commands.add_parser(name, help=about, description=f"{about.capitalize()}.")
+        command = commands.add_parser(
+            name,
+            help=about,
+            description=f"{about[0].upper()}{about[1:]}.",
+            examples=examples,
+            docs="docs/configuration.md",
+        )
         command.set_defaults(run=run)
         return command
 
     parser = ArgumentParser(prog="acp-agent")
     commands = parser.add_subparsers(required=True, metavar="COMMAND")
     card = add_command(
-        commands, "agent-json", "print the agent's entry for registries", _agent_json
+        commands,
+        "agent-json",
+        "print the agent's entry for registries",
+        "acp-agent agent-json",
+        run=_agent_json,
     )
-    config = add_command(commands, "config", "show, create or check a configuration")
+    config = add_command(
+        commands,
+        "config",
+        "show, create or check a configuration",
+        "acp-agent config init acp-agent.toml",
+        "acp-agent config check acp-agent.toml",
+        "acp-agent config show --config acp-agent.toml",
+    )
     commands = config.add_subparsers(required=True, metavar="COMMAND")
     about = "print all settings and where they are set; takes the flags of the agent, too"
-    show = add_command(commands, "show", about, _show)
+    show = add_command(commands, "show", about, "acp-agent config show --model demo", run=_show)
     show.add_argument(
         "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
     )
@@ -155,7 +172,7 @@ def _parser() -> argparse.ArgumentParser:
     add_config_options(show)
     add_setting_options(show)
     about = "write a file with every key and what it does, readable for you alone (0600)"
-    init = add_command(commands, "init", about, _init)
+    init = add_command(commands, "init", about, "acp-agent config init acp-agent.toml", run=_init)
     init.add_argument(
         "file",
         type=Path,
@@ -165,7 +182,9 @@ def _parser() -> argparse.ArgumentParser:
     )
     init.add_argument("--force", action="store_true", help="overwrite the file if it exists")
     about = "report every mistake in a file; exit code 1 if there is one"
-    check = add_command(commands, "check", about, _check)
+    check = add_command(
+        commands, "check", about, "acp-agent config check acp-agent.toml", run=_check
+    )
     check.add_argument(
         "file",
         type=Path,

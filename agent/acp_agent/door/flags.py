@@ -67,7 +67,13 @@ def new_parser() -> argparse.ArgumentParser:
         prog="acp-agent",
         description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
         epilog="Other commands: acp-agent serve, acp-agent config show|init|check and acp-agent "
-        "agent-json; see their --help, and docs/configuration.md.",
+        "agent-json; see their --help.",
+        docs="docs/configuration.md",
+        examples=(
+            'acp-console exec "read README.md" -- acp-agent  # as an editor starts it',
+            "acp-console exec hello -- acp-agent --script hello",
+            "acp-agent --script faults --check",
+        ),
     )
     version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
     parser.add_argument("--version", action="version", version=version)
@@ -114,8 +120,9 @@ def new_serve_parser() -> argparse.ArgumentParser:
         "`Authorization: Bearer TOKEN`, or, for pages, the WebSocket subprotocols `acp` and "
         "`acp.bearer.TOKEN`. /healthz needs none; /metrics has counts in the OpenMetrics format. "
         "SIGTERM ends the server after the turns that run.",
-        epilog="An address that other machines reach needs --tls-cert and --tls-key, or --plain. "
-        "See docs/configuration.md.",
+        epilog="An address that other machines reach needs --tls-cert and --tls-key, or --plain.",
+        docs="docs/configuration.md",
+        examples=("acp-agent serve --http 127.0.0.1:8765",),
     )
     add_config_options(parser)
     add_pace_option(parser)

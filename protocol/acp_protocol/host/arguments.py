@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from typing import Final, NoReturn
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
 
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.sanitize import error_text
@@ -16,6 +17,23 @@ _UNITS: Final = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86
 
 class ArgumentParser(argparse.ArgumentParser):
     """Reports an error in a line or two, with what was probably meant, not with all options."""
+
+    def __init__(
+        self, *args: Any, examples: Sequence[str] = (), docs: str = "", **settings: Any
+    ) -> None:
+        super().__init__(*args, **settings)
+        self.examples = examples
+        self.docs = docs
+        """The pages that say more; no line is said of them if it is empty."""
+
+    def format_help(self) -> str:
+        """Return the help, which ends with the examples and the pages that say more."""
+        parts = [super().format_help()]
+        if self.examples:
+            parts.append("".join(f"  {each}\n" for each in ("examples:", *self.examples))[2:])
+        if self.docs:
+            parts.append(f"More: {self.docs}\n")
+        return "\n".join(parts)
 
     def error(self, message: str) -> NoReturn:
         hint = f"{self.prog} --help shows how to use it"
