@@ -161,7 +161,7 @@ def test_a_silence_is_found_by_the_gap_before_a_frame(call: Call, tmp_path: Path
         {"v": 1, "n": 5, "gap": 0.5},
     ]
     done = call("show", "--filter", "gap > 10s", "--fields", "n,gap", str(path))
-    assert [line.split() for line in done.out.splitlines()] == [["n", "gap"], ["4", "12.00", "s"]]
+    assert [line.split() for line in done.out.splitlines()] == [["n", "gap"], ["4", "12.0", "s"]]
     assert call("show", "--filter", "gap == 0", "--count", str(path)).out == "1\n"
     done = call("lint", "--filter", "gap > 10s", "--json", str(path))
     assert {n for each in json.loads(done.out)["findings"] for n in each["frames"]} == {4}
