@@ -8,7 +8,7 @@ import shutil
 import stat
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import date
@@ -17,6 +17,8 @@ from typing import Final, Literal, TypeAlias
 
 import anyio
 import click
+from rich.table import Table
+from rich.text import Text
 
 from acp_console.agents.catalogue import Catalogue, open_catalogue
 from acp_console.agents.installed import installed_version
@@ -25,6 +27,7 @@ from acp_console.chat.probe import probe_agent
 from acp_console.cli import exit_codes
 from acp_console.cli.command import Command
 from acp_console.cli.format_option import format_option, print_json
+from acp_console.cli.printing import BAD, FAINT, GOOD, print_line, print_plainly, text_width
 from acp_console.paths import config_path
 from acp_console.wording.values import format_size, plural
 from acp_inspector.control.client import running_proxies
@@ -48,6 +51,9 @@ DEMO_TIMEOUT_S: Final = 20.0
 
 Level: TypeAlias = Literal["ok", "warning", "error"]
 SIGNS: Final[Mapping[Level, str]] = {"ok": "✓", "warning": "!", "error": "✗"}
+_STYLES: Final[Mapping[Level, str]] = {"ok": GOOD, "warning": "yellow", "error": BAD}
+_AREA_WIDTH: Final = 9
+_TEXT_WIDTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,12 +85,24 @@ def command(*, format_: str) -> int:
         facts: dict[str, Json] = {"version": VERSION, "schema": SCHEMA_ID, "ok": is_ok}
         print_json({**facts, "checks": [asdict(check) for check in checks]})
     else:
-        click.echo(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})")
-        for check in checks:
-            click.echo(f"{SIGNS[check.level]} {check.area:<9} {single_line(check.text, 300)}")
-            if check.hint:
-                click.echo(f"  {'':<9} {single_line(check.hint, 300)}")
+        _print(checks)
     return exit_codes.DONE if is_ok else exit_codes.FOUND
+
+
+def _print(checks: Sequence[Check]) -> None:
+    """Print the checks as a table, in which a long text stays in its column."""
+    print_line(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})", "bold")
+    table = Table.grid(padding=(0, 1))
+    table.add_column(no_wrap=True)
+    table.add_column(no_wrap=True, min_width=_AREA_WIDTH)
+    table.add_column(overflow="fold")
+    width = text_width(_TEXT_WIDTH)
+    for each in checks:
+        text = Text(single_line(each.text, width))
+        if each.hint:
+            text.append(f"\n{single_line(each.hint, width)}", FAINT)
+        table.add_row(Text(SIGNS[each.level], _STYLES[each.level]), Text(each.area, "bold"), text)
+    print_plainly(table)
 
 
 def _checks() -> Iterator[Check]:

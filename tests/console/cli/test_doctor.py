@@ -149,3 +149,6 @@ def test_a_small_or_dumb_terminal_is_pointed_out_and_counts_as_fine(
     assert done.code == 0
     assert "! terminal  30 × 8 cells" in done.out
     assert "! terminal  TERM is dumb" in done.out
+    # A long text stays in its column.
+    after = done.out.partition("✓ schema")[2].splitlines()[1:3]
+    assert all(line.startswith(" " * len("! terminal  ")) and line.strip() for line in after)
