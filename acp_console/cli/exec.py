@@ -243,7 +243,7 @@ def _pairs(
 @format_option(
     get_args(Format),
     "json: the session, each update as received, permissions, then the result; "
-    "quiet: only the reply's text, unchanged if stdout is no terminal.",
+    "quiet: only the reply's text, unchanged if stdout is not a terminal.",
 )
 @click.option(
     "--raw", "is_raw", is_flag=True, help="Print the reply as it came; on a pipe that is so anyway."
@@ -483,7 +483,7 @@ def _say_dialect(agent: AgentSpec) -> None:
 
 def _say_waiting(printer: TurnPrinter) -> None:
     stray = stray_line_text(printer.first_stray_line)
-    more = f"; it wrote what is no message of ACP: {stray}" if stray else ""
+    more = f"; it wrote something that is not an ACP message: {stray}" if stray else ""
     say(f"waiting for the agent's response to initialize{more}")
 
 

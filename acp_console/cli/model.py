@@ -310,8 +310,8 @@ def _warn_of_refused_variables(cassette: ModelCassette, named: Mapping[str, str]
             # What else it would set is nothing to paste into a shell.
             is_address = _NAME.fullmatch(name) and value.startswith("{url}")
             warn(
-                f"the cassette does not set {single_line(name, WIDTH)}, which is no variable of a "
-                "known model service" + (f"; --env {name} would" if is_address else "")
+                f"the cassette does not set {single_line(name, WIDTH)}, which is not a variable of "
+                "a known model service" + (f"; --env {name} would" if is_address else "")
             )
 
 

@@ -55,12 +55,12 @@ def _server_options(options: argparse.Namespace) -> ServerOptions:
     address: str = options.listen
     if not (address.startswith(UNIX) or is_server_address(address)):
         hint = "write ADDRESS:PORT, such as 127.0.0.1:8765, or unix:FILE"
-        raise ServerOptionsError(f"{address!r} is no address to listen on", hint=hint)
+        raise ServerOptionsError(f"{address!r} is not an address to listen on", hint=hint)
     hosts: list[str] = options.allow_host
     for name in hosts:
         if not is_host_name(name):
             hint = "write a name such as agents.example, in lower case"
-            raise ServerOptionsError(f"{name!r} is no name of a host", hint=hint)
+            raise ServerOptionsError(f"{name!r} is not a host name", hint=hint)
     return ServerOptions(
         listen=address,
         certificate=options.tls_cert,

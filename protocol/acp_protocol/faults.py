@@ -341,4 +341,4 @@ def find_signal(name: str) -> signals.Signals:
     try:
         return signals.Signals[f"SIG{name.removeprefix('SIG')}"]
     except KeyError:
-        raise ValueError(f"{name} is no signal here; try KILL, TERM or SEGV") from None
+        raise ValueError(f"{name} is not a signal here; try KILL, TERM or SEGV") from None

@@ -73,7 +73,7 @@ def test_a_hunk_is_applied_where_it_fits(patch: str, before: str, after: str) ->
         ("@@ -1 +1 @@\n-a\n", "a\n", "other numbers"),
         ("@@ -1,2 +1 @@\n-a\n+b\n", "a\n", "other numbers"),
         ("@@ -1 +1 @@\n?a\n+b\n", "a\n", "begins with none"),
-        ("@@ nonsense @@\n-a\n", "a\n", "no head"),
+        ("@@ nonsense @@\n-a\n", "a\n", "not the head"),
         ("", "a\n", "no hunk"),
         ("@@ -1 +1 @@\n-a\n+b\n", None, "there is no it"),
         ("@@ -2,0 +2 @@\n+b\n", "x\na", "no end"),

@@ -69,9 +69,9 @@ def test_images_are_looked_at_in_their_order() -> None:
 @pytest.mark.parametrize(
     ("block", "reason"),
     [
-        (image("a"), "params.prompt.1: data is no base64"),
-        (image("aGkh aGkh"), "params.prompt.1: data is no base64"),
-        (image(""), "params.prompt.1: data is no base64"),
+        (image("a"), "params.prompt.1: data is not base64"),
+        (image("aGkh aGkh"), "params.prompt.1: data is not base64"),
+        (image(""), "params.prompt.1: data is not base64"),
         (image(kind="image/svg+xml"), "params.prompt.1: mimeType 'image/svg+xml' is none of"),
         ({"type": "audio", "data": "", "mimeType": "audio/wav"}, "params.prompt.1: audio was not"),
     ],

@@ -184,7 +184,7 @@ async def test_no_key_goes_to_an_address_that_names_none() -> None:
         (
             ModelSettings.model_construct(name="openai:m", base_url="ftp://x"),
             {},
-            "base_url is no URL",
+            "base_url is not a URL",
         ),
     ],
 )

@@ -116,5 +116,5 @@ def test_times_and_the_end_are_for_the_owner_of_the_stream() -> None:
     assert 2 <= frame.delay_s <= 3
     assert (frame.rate, frame.behind, frame.behind_kind, frame.behind_s) == (5, 3, "response", 2)
     assert isinstance(frame.end, faults.Crash)
-    with pytest.raises(ValueError, match="NOTHING is no signal here"):
+    with pytest.raises(ValueError, match="NOTHING is not a signal here"):
         faults.crash(signal="NOTHING")

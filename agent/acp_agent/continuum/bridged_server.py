@@ -101,7 +101,7 @@ class BridgedServer:
         try:
             read = jsonrpc_message_adapter.validate_python(message, by_name=False)
         except ValidationError:
-            raise _invalid("message is no JSON-RPC message") from None
+            raise _invalid("message is not a JSON-RPC message") from None
         if not isinstance(read, JSONRPCRequest):
             await self._write(read)
             return {}

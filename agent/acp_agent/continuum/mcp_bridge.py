@@ -112,7 +112,9 @@ class Bridge:
     async def _message(self, params: Params) -> Json:
         message: Json = params.get("message")
         if not isinstance(message, dict):
-            raise RequestFailedError(jsonrpc.INVALID_PARAMS, "Invalid params: message is no object")
+            raise RequestFailedError(
+                jsonrpc.INVALID_PARAMS, "Invalid params: message is not an object"
+            )
         return await self._connection(params).send(cast("dict[str, Json]", message))
 
     async def _disconnect(self, params: Params) -> Json:

@@ -151,7 +151,9 @@ class AgentServer:
             raise invalid_params("params.protocolVersion is missing")
         requested: Json = params["protocolVersion"]
         if type(requested) is not int or not 0 <= requested <= MAX_VERSION:
-            raise invalid_params(f"params.protocolVersion is no integer from 0 to {MAX_VERSION}")
+            raise invalid_params(
+                f"params.protocolVersion is not an integer from 0 to {MAX_VERSION}"
+            )
         if self._versions == (1,):
             # Version 1 has no such error: an agent answers what it speaks, and the client leaves.
             return 1

@@ -106,4 +106,4 @@ def _image_error(block: Params, model: Model) -> str | None:
         is_empty = not b64decode(data, validate=True)
     except ValueError:
         is_empty = True
-    return "data is no base64" if is_empty else None
+    return "data is not base64" if is_empty else None

@@ -53,7 +53,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
         return jsonrpc_message_adapter.validate_python(members, by_name=False)
     if type(id_) not in {str, int} or "method" in members:
         raise ValueError("no message")
-    error = ErrorData(code=PARSE_ERROR, message="the answer is no MCP")
+    error = ErrorData(code=PARSE_ERROR, message="the answer is not MCP")
     return JSONRPCError(jsonrpc="2.0", id=id_, error=error)
 
 
@@ -83,7 +83,7 @@ WIDTH: Final = 300
 AWAY: Final = "cannot be reached"
 BROKE_OFF: Final = "has broken off the connection"
 ELSEWHERE: Final = "sends us somewhere else, where we do not go"
-RUBBISH: Final = "answered what is no MCP"
+RUBBISH: Final = "answered with something that is not MCP"
 _SDKS: Final = {CONNECTION_CLOSED: BROKE_OFF, PARSE_ERROR: RUBBISH}
 """Codes of the SDK itself, which speaks of exceptions."""
 _REDIRECT: Final = "Redirect to "

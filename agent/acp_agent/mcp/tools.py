@@ -152,7 +152,7 @@ class ToolFilter:
             found = problem.errors(include_url=False, include_context=False, include_input=False)
             where = ".".join(map(str, found[0]["loc"][2:]))
             wrong = "is missing" if found[0]["type"] == "missing" else "is not what MCP wants"
-            return f"its {where} {wrong}" if where else "it is no tool"
+            return f"its {where} {wrong}" if where else "it is not a tool"
         return None
 
 

@@ -143,7 +143,7 @@ async def whole_response(
     try:
         text = b"".join(pieces).decode()
     except UnicodeDecodeError:
-        raise errors.error(INVALID, "it is no UTF-8") from None
+        raise errors.error(INVALID, "it is not UTF-8") from None
     return _message(text, errors)
 
 

@@ -108,4 +108,4 @@ async def _page(response: httpx.Response, size_limit: int) -> Json:
     try:
         return parse(body)
     except ValueError:
-        raise _UnlistedError("its response is no JSON") from None
+        raise _UnlistedError("its response is not JSON") from None

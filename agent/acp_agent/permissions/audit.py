@@ -129,7 +129,7 @@ def _opened(path: Path) -> int:
     descriptor = os.open(path, _FLAGS, _MODE)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise OSError(errno.EINVAL, "it is no regular file")  # noqa: TRY301 - the way out is the same
+            raise OSError(errno.EINVAL, "it is not a regular file")  # noqa: TRY301 - the way out is the same
         os.fchmod(descriptor, _MODE)
     except OSError:
         os.close(descriptor)

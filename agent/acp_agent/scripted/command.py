@@ -84,7 +84,7 @@ def _check_dialect(path: Path, script: Script) -> None:
     if dialect is None or dialect == BATCHES:
         return
     if dialect not in SPOKEN:
-        raise ScriptError(path, None, f"{dialect} is no dialect: {', '.join(SPOKEN)}")
+        raise ScriptError(path, None, f"{dialect} is not a dialect: {', '.join(SPOKEN)}")
     if script.agent.protocol > 1:
         raise ScriptError(path, None, f"{dialect} has only version 1")
 

@@ -294,7 +294,7 @@ class ScriptServer(ScriptClient):
     async def _initialize(self, call: Call) -> Json:
         agent, requested = self._agent, call.params.get("protocolVersion")
         if type(requested) is not int or not 0 <= requested <= MAX_VERSION:
-            raise _invalid(f"params.protocolVersion is no integer from 0 to {MAX_VERSION}")
+            raise _invalid(f"params.protocolVersion is not an integer from 0 to {MAX_VERSION}")
         self.version = max(1, min(requested, agent.protocol))
         if self.version < 2:
             self.connection.disallow_batches()

@@ -176,7 +176,7 @@ def _check_url(url: str, variable: str) -> None:
     """Refuse a URL that paths cannot be appended to."""
     parts = _split(url, variable)
     if parts.scheme not in {"http", "https"} or not parts.hostname:
-        raise SettingsError(f"{variable} is no URL that begins with http:// or https://.")
+        raise SettingsError(f"{variable} is not a URL that begins with http:// or https://.")
     if "@" in parts.netloc:
         raise SettingsError(f"{variable} must not hold a user or a password; keys have variables.")
     if parts.query or parts.fragment:
@@ -200,5 +200,5 @@ def _split(url: str, variable: str) -> SplitResult:
         parts = urlsplit(url)
         _ = parts.port
     except ValueError:
-        raise SettingsError(f"{variable} is no URL with a port from 0 to 65535.") from None
+        raise SettingsError(f"{variable} is not a URL with a port from 0 to 65535.") from None
     return parts

@@ -188,10 +188,10 @@ def check_url(url: str) -> None:
         parts = urlsplit(url)
         host = parts.hostname
     except ValueError:
-        raise ToolFailedError("the argument url is no address") from None
+        raise ToolFailedError("the argument url is not an address") from None
     is_safe = parts.scheme == "https" or (parts.scheme == "http" and is_loopback(host or ""))
     if not is_safe or not host or not url.isprintable() or " " in url:
-        raise ToolFailedError("the argument url is no https address")
+        raise ToolFailedError("the argument url is not an https address")
     if "@" in parts.netloc or _EMAIL.search(unquote(url)):
         raise ToolFailedError("the address holds who the user is; use one that does not")
     for name, value in (*parse_qsl(parts.query), *parse_qsl(parts.fragment)):

@@ -165,7 +165,7 @@ def _parsed(text: str) -> httpx.URL:
     except (httpx.InvalidURL, ValueError):
         url, host = None, ""
     if url is None or not host or not 0 < (url.port or 1) < 65536:
-        raise ToolFailedError(f"{shown} is no web address")
+        raise ToolFailedError(f"{shown} is not a web address")
     if url.scheme not in _PORTS:
         raise ToolFailedError(f"{shown}: only http and https are fetched")
     if url.userinfo:
@@ -179,7 +179,9 @@ def _redirected(url: httpx.URL, goal: str) -> httpx.URL:
     try:
         return _parsed(str(url.join(goal)))
     except (httpx.InvalidURL, ValueError):
-        raise ToolFailedError(f"{_shown(url)} redirects to what is no address") from None
+        raise ToolFailedError(
+            f"{_shown(url)} redirects to something that is not an address"
+        ) from None
 
 
 def _host(url: httpx.URL) -> str:
@@ -241,11 +243,11 @@ async def _response(url: httpx.URL, addresses: Sequence[str]) -> AsyncGenerator[
                 why = "no answer in time"
                 continue
             except httpx.HTTPError as problem:
-                why = str(problem) or "the answer is no HTTP"
+                why = str(problem) or "the answer is not HTTP"
                 break
             except ValueError:
                 # The client reads where an answer redirects to, although it is not to follow.
-                why = "it redirects to what is no address"
+                why = "it redirects to something that is not an address"
                 break
             try:
                 yield answer

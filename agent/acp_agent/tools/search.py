@@ -100,7 +100,7 @@ class _Search:
     ) -> None:
         pattern = wanted.pattern
         if not pattern or "\n" in pattern or "\0" in pattern or len(pattern) > PATTERN_LIMIT:
-            raise ToolFailedError("there is nothing to look for: the pattern is no line of text")
+            raise ToolFailedError("there is nothing to look for: the pattern is not a line of text")
         self._options = ["--files-with-matches", "--max-filesize=16M", "-e", pattern]
         self._options += [] if wanted.is_regex else ["--fixed-strings"]
         self._options += [] if wanted.is_exact else ["--ignore-case"]
@@ -189,14 +189,14 @@ def line_matcher(
     It raises TimeoutError if it takes longer, or longer than `timeout_s`.
 
     Raises:
-        ToolFailedError: the pattern is no regular expression, or one that is too large.
+        ToolFailedError: the pattern is not a regular expression, or one that is too large.
     """
     if not is_regex:
         pattern = regex.escape(pattern)
     try:
         found = compile_pattern(pattern, ignore_case=not is_exact)
     except PatternError as problem:
-        raise ToolFailedError(f"the pattern is no regular expression: {problem}") from None
+        raise ToolFailedError(f"the pattern is not a regular expression: {problem}") from None
 
     def holds(line: str, seconds: float) -> bool:
         # Concurrent: otherwise other tasks and cancellation would have to wait.

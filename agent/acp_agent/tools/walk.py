@@ -69,7 +69,7 @@ def matcher(pattern: str) -> Callable[[str], bool]:
     Raises:
         ToolFailedError: the pattern is malformed, or takes too long.
     """
-    refused = ToolFailedError(f"{pattern[:PATTERN_LIMIT]!r} is no pattern of names")
+    refused = ToolFailedError(f"{pattern[:PATTERN_LIMIT]!r} is not a pattern for names")
     if not pattern or len(pattern) > PATTERN_LIMIT or pattern.count("{") != pattern.count("}"):
         raise refused
     flags = _GLOB if "/" in pattern else _GLOB | glob.MATCHBASE

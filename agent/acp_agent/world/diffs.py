@@ -171,7 +171,7 @@ def _parse_hunk(lines: Sequence[str], at: int) -> tuple[Hunk, int]:
     where = at + 1
     found = _HUNK.match(lines[at])
     if found is None:
-        raise PatchError(f"line {where} is no head of a hunk")
+        raise PatchError(f"line {where} is not the head of a hunk")
     start, old_count, _, new_count = (1 if each is None else int(each) for each in found.groups())
     old: list[str] = []
     new: list[str] = []

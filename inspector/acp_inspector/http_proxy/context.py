@@ -36,5 +36,5 @@ class ProxyContext:
             return 403, reason.encode()
         if _TARGET.fullmatch(incoming.target) is None:
             # Also one that names another server.
-            return 400, b"This is no path."
+            return 400, b"This is not a path."
         return None

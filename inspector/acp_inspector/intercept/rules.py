@@ -418,7 +418,7 @@ def _signal(table: _Table, key: str) -> str:
     try:
         find_signal(name)
     except ValueError:
-        raise table.error(key, "is no signal here; try `KILL`, `TERM` or `SEGV`") from None
+        raise table.error(key, "is not a signal here; try `KILL`, `TERM` or `SEGV`") from None
     return name
 
 

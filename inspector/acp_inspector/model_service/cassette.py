@@ -170,13 +170,13 @@ def read_cassette(path: Path) -> ModelCassette:
                 _add_line(cassette, number, line)
                 if not cassette.headers:
                     raise CassetteError(
-                        f"{path} is no model cassette of version {FORMAT_VERSION}",
+                        f"{path} is not a model cassette of version {FORMAT_VERSION}",
                         hint="acp-console model record --cassette FILE -- AGENT makes one",
                     )
     except OSError as problem:
         raise CassetteError(f"cannot read {path}: {describe_os_error(problem)}") from None
     if not cassette.headers:
-        raise CassetteError(f"{path} is no model cassette: it is empty")
+        raise CassetteError(f"{path} is not a model cassette: it is empty")
     return cassette
 
 

@@ -93,7 +93,7 @@ def expand_template(
         date, name = part["date"], part["name"]
         if date is not None:
             if not date or date not in STRFTIME_DIRECTIVES:
-                raise _invalid_template(pattern, f"%{date} is no date directive")
+                raise _invalid_template(pattern, f"%{date} is not a date directive")
             return at.strftime(f"%{date}")
         if name is not None:
             if name not in names:

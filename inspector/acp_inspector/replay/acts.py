@@ -90,7 +90,7 @@ def strict_messages(data: bytes) -> list[Members]:
     _check_tree(value)
     messages = cast("list[Any]", value) if isinstance(value, list) else [value]
     if not messages or not all(isinstance(each, Members) for each in messages):
-        raise UnclearFrameError("it is no object, nor a list of objects")
+        raise UnclearFrameError("it is neither an object nor a list of objects")
     return messages
 
 

@@ -378,7 +378,7 @@ class Shard:
         number, slash, count = text.partition("/")
         if slash and number.isdecimal() and count.isdecimal() and 0 < int(number) <= int(count):
             return cls(int(number), int(count))
-        raise ValueError(f"{text!r} is no shard: expected I/N with 1 ≤ I ≤ N, such as 2/4")
+        raise ValueError(f"{text!r} is not a shard: expected I/N with 1 ≤ I ≤ N, such as 2/4")
 
     def __contains__(self, name: str) -> bool:
         """Return whether a recording is in this shard: by its name alone, so it never moves."""

@@ -19,7 +19,7 @@ _PERMISSIONS: Final = 0o777
 _LINK: Final = "it is a symbolic link, which is not followed"
 _FOLDER: Final = "it is a directory"
 _PIPE: Final = "it is a pipe, not a file"
-_IRREGULAR: Final = "it is no regular file"
+_IRREGULAR: Final = "it is not a regular file"
 
 
 class IrregularFileError(OSError):

@@ -32,7 +32,7 @@ DEPTH_LIMIT: Final = 200
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is no directory"
-_IRREGULAR: Final = "it is no regular file"
+_IRREGULAR: Final = "it is not a regular file"
 _DOT: Final = "."
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """The paths of open descriptors on Linux; missing elsewhere."""
@@ -232,7 +232,7 @@ class SandboxedFiles:
         try:
             return self.read_bytes(path).decode()
         except UnicodeDecodeError:
-            raise FileRefusedError(path, "the file is no UTF-8 text") from None
+            raise FileRefusedError(path, "the file is not UTF-8 text") from None
 
     def read_bytes(self, path: str) -> bytes:
         with self.parent(path) as (directory, name):

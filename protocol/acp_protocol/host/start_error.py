@@ -46,7 +46,7 @@ def _reason(program: str, problem: OSError | ValueError) -> tuple[str, str]:
         case OSError():
             return describe_os_error(problem), ""
         case _:
-            return "it is no valid command", ""
+            return "it is not a valid command", ""
 
 
 def _missing(program: str) -> tuple[str, str]:
@@ -80,7 +80,7 @@ def _no_format(program: str) -> tuple[str, str]:
     if first is not None and first.startswith(b"MZ"):
         return "it is a program for Windows", "install it for this system"
     return (
-        "it is no program of this system, and its first line names no interpreter",
+        "it is not a program for this system, and its first line names no interpreter",
         "begin a script with a line such as #!/bin/sh",
     )
 

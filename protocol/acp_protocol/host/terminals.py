@@ -100,7 +100,7 @@ def _environment(added: tuple[tuple[str, str], ...]) -> dict[str, str]:
     """Return our own environment with `added` over it."""
     for name, value in added:
         if not name or "=" in name or "\0" in name + value:
-            raise CommandRefusedError(f"{name!r} is no environment variable with a value")
+            raise CommandRefusedError(f"{name!r} is not an environment variable with a value")
         try:
             os.fsencode(name + value)
         except UnicodeEncodeError:

@@ -406,7 +406,7 @@ class HttpTransport(HttpFrames):
         response = response_in(answer.body)
         if response is None:
             if answer.status < HTTPStatus.MULTIPLE_CHOICES:
-                reason = f"the response to initialize is no JSON-RPC, but {_kind(answer)}"
+                reason = f"the response to initialize is not JSON-RPC but {_kind(answer)}"
                 self._finish(RemoteClosedError(reason, hint="is it an ACP endpoint?"))
             else:
                 self._finish(_closed_by(answer.refusal))
@@ -681,7 +681,7 @@ class HttpTransport(HttpFrames):
             await self._hand_on(frame, stream.session)
             stream.is_taking = False
         else:
-            logger.warning("an event of %d bytes is no message, and was skipped", len(frame))
+            logger.warning("an event of %d bytes is not a message, and was skipped", len(frame))
 
     async def _wait_history(self, frame: bytes) -> None:
         """Let the history of a session come before the response that ends it.

@@ -330,7 +330,7 @@ def redirected(url: str, status: int, location: str | None, method: str) -> str 
         target = urljoin(url, location or "")
         here, there = _origin(url), _origin(target)
     except ValueError:
-        return Refusal(status, "the server redirects to what is no URL")
+        return Refusal(status, "the server redirects to something that is not a URL")
     if not location:
         return Refusal(status, f"the server redirects ({status}) to no URL")
     if here != there:

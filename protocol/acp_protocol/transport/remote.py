@@ -233,7 +233,7 @@ def check_url(url: str) -> SplitResult:
         raise RemoteAddressError("the URL has a host or a port that cannot be one") from None
     if parts.scheme.lower() not in SCHEMES:
         hint = f"it begins with {', '.join(f'{each}://' for each in SCHEMES)}"
-        raise RemoteAddressError(f"{shown_url(url)!r} is no URL of an agent", hint=hint)
+        raise RemoteAddressError(f"{shown_url(url)!r} is not the URL of an agent", hint=hint)
     if not parts.hostname or not has_port or any(ord(each) <= 32 for each in url):
         raise RemoteAddressError(f"{shown_url(url)!r} names no host")
     if parts.username is not None or parts.password is not None:

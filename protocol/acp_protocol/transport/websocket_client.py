@@ -316,7 +316,7 @@ def _unreachable(
         reason = f"{host}: no WebSocket within {limits.connect_s:g} s"
         return RemoteClosedError(reason, can_return=True)
     if isinstance(problem, InvalidURI):
-        return RemoteAddressError(f"{agent.shown_url!r} is no URL of a WebSocket")
+        return RemoteAddressError(f"{agent.shown_url!r} is not the URL of a WebSocket")
     if isinstance(problem, InvalidMessage):
         hint = "is it an ACP endpoint?" if agent.is_secure else NEEDS_TLS_HINT
         return RemoteClosedError(f"{host} does not speak HTTP", hint=hint)

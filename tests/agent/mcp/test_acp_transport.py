@@ -160,7 +160,10 @@ async def test_requests_of_two_servers_are_told_apart() -> None:
         ([], "refused: the client's answer holds no result"),
         (None, "refused: the client's answer holds no result"),
         ({"result": 5}, "refused: the client's answer holds no result"),
-        ({"result": {"content": 5, "resultType": "complete"}}, "answered what is no MCP"),
+        (
+            {"result": {"content": 5, "resultType": "complete"}},
+            "answered with something that is not MCP",
+        ),
     ],
 )
 async def test_a_carrier_without_a_result_fails_the_call(carrier: Json, reason: str) -> None:

@@ -87,7 +87,7 @@ serve(one)
 @pytest.mark.parametrize(
     ("answered", "reason"),
     [
-        ('answer(asked, result={"content": 7})', "answered what is no MCP"),
+        ('answer(asked, result={"content": 7})', "answered with something that is not MCP"),
         ('answer(asked, error={"code": 5, "message": "No\\x1b way"})', "refused: No␛ way (5)"),
         ("os.close(1); signal.pause()", "closed its output"),
         ("raise SystemExit(0)", "exited with code 0"),

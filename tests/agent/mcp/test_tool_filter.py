@@ -33,8 +33,8 @@ ODD: Sequence[tuple[Json, str]] = [
     ({**GOOD, "annotations": 7}, "its annotations is not what"),
     ({**GOOD, "description": []}, "its description is not what"),
     ({**GOOD, "inputSchema": {"type": "object", "required": "a"}}, "its inputSchema.required is"),
-    (7, "it is no tool"),
-    (None, "it is no tool"),
+    (7, "it is not a tool"),
+    (None, "it is not a tool"),
 ]
 
 

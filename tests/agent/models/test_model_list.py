@@ -86,8 +86,8 @@ def test_what_is_no_name_is_left_out_and_no_more_are_offered_than_anybody_reads(
     ("body", "status", "why"),
     [
         (b"", 401, "its response has status 401"),
-        (b"nonsense", 200, "its response is no JSON"),
-        (b"[" * 100_000, 200, "its response is no JSON"),
+        (b"nonsense", 200, "its response is not JSON"),
+        (b"[" * 100_000, 200, "its response is not JSON"),
         (b"{}", 200, "it has none"),
         (b"[]", 200, "it has none"),
         (b'{"data":"x"}', 200, "it has none"),

@@ -177,12 +177,12 @@ def spoil(path: Path) -> None:
     [
         ("read", grow, {}, "larger than"),
         ("edit", grow, {"new": "y"}, "larger than"),
-        ("read", spoil, {}, "no UTF-8 text"),
+        ("read", spoil, {}, "not UTF-8 text"),
         ("read", Path.mkdir, {}, "is a directory"),
         ("write", Path.mkdir, {"text": "x"}, "is a directory"),
-        ("write", os.mkfifo, {"text": "x"}, "no regular file"),
+        ("write", os.mkfifo, {"text": "x"}, "not a regular file"),
         ("list", Path.touch, {}, "no directory"),
-        ("search", os.mkfifo, {"pattern": "x"}, "no regular file"),
+        ("search", os.mkfifo, {"pattern": "x"}, "not a regular file"),
     ],
 )
 async def test_what_cannot_be_done_is_told_plainly(

@@ -139,7 +139,7 @@ async def test_arguments_that_make_no_sense_fail_the_tool(
 async def test_a_pattern_that_is_no_regular_expression_fails_the_tool(
     workspace: Workspace, found: Engine
 ) -> None:
-    with pytest.raises(ToolFailedError, match="no regular expression"):
+    with pytest.raises(ToolFailedError, match="not a regular expression"):
         await found(workspace, pattern="(", is_regex=True)
 
 
@@ -285,7 +285,7 @@ async def test_no_name_and_no_line_makes_up_another_hit(
 
 async def test_a_pipe_is_not_waited_for(workspace: Workspace, found: Engine) -> None:
     os.mkfifo(workspace.cwd / "fifo")
-    with pytest.raises(ToolFailedError, match="no regular file"):
+    with pytest.raises(ToolFailedError, match="not a regular file"):
         await found(workspace, pattern="x", path="fifo")
 
 

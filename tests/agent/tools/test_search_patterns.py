@@ -63,7 +63,7 @@ def test_what_is_no_pattern_or_would_take_the_memory_is_refused_or_a_text(patter
     if pattern == "a{2":
         assert line_matcher(pattern, is_regex=True, is_exact=True, timeout_s=1.0)("a{2", 1.0)
         return
-    with pytest.raises(ToolFailedError, match="no regular expression"):
+    with pytest.raises(ToolFailedError, match="not a regular expression"):
         line_matcher(pattern, is_regex=True, is_exact=True, timeout_s=1.0)
 
 

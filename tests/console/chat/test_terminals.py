@@ -143,7 +143,7 @@ async def test_the_output_is_cut_where_the_agent_wants_it(tmp_path: Path) -> Non
         ({"command": "true", "args": [7]}, r"args\.0 is no string"),
         ({"command": "true", "env": {"A": "b"}}, r"env is no array"),
         ({"command": "true", "env": [{"name": "A"}]}, r"env\.0\.value is missing"),
-        ({"command": "true", "env": [{"name": "A=", "value": ""}]}, "no environment variable"),
+        ({"command": "true", "env": [{"name": "A=", "value": ""}]}, "not an environment variable"),
         ({"command": "true", "cwd": 7}, r"cwd is no string"),
         ({"command": "true", "cwd": "sub"}, "not absolute"),
         ({"command": "true", "cwd": "/"}, "outside"),

@@ -53,7 +53,7 @@ def test_a_new_token_is_printed_and_a_signal_ends_the_agents(agent: Agent) -> No
         (("--token-env", "X"), "--token-env has no effect without --url"),
         (("--url", "http://127.0.0.1:1", "--plain"), "--plain has no effect without --listen"),
         (("--url", "http://127.0.0.1:1", "--", "x"), "there is no command to start"),
-        (("--url", "ftp://127.0.0.1"), "is no URL of an agent"),
+        (("--url", "ftp://127.0.0.1"), "is not the URL of an agent"),
         (("--url", "http://127.0.0.1:1", "--token-env", "UNSET_"), "UNSET_ is not set"),
         (("--listen", "127.0.0.1:0", "--header", "a:b", "--", "x"), "no effect with --listen"),
         (("--listen", "127.0.0.1:0", "--token-env", "UNSET_", "--", "x"), "UNSET_ is not set"),

@@ -120,7 +120,7 @@ def test_a_header_may_name_the_token(call: Call, far: Serving) -> None:
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["--url", "ftp://h"], exit_codes.USAGE, "is no URL of an agent"),
+        (["--url", "ftp://h"], exit_codes.USAGE, "is not the URL of an agent"),
         (["--url", "http://me:pw@h/"], exit_codes.USAGE, "--token-env"),
         (["--url", "http://127.0.0.1:1/"], exit_codes.AGENT, "connection refused"),
         (["--url", "ws://127.0.0.1:1/"], exit_codes.AGENT, "is the server running?"),

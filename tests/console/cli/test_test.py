@@ -156,7 +156,7 @@ def test_shards_have_each_recording_once(corpus: Path, agent: Agent, call: Call)
     ]
     assert sum(out.count("passed  ") for out in played) == 2
     done = call("test", "--shard", "4/3", str(corpus))
-    assert (done.code, "'4/3' is no shard: expected I/N" in done.err) == (exit_codes.USAGE, True)
+    assert (done.code, "'4/3' is not a shard: expected I/N" in done.err) == (exit_codes.USAGE, True)
 
 
 def test_without_an_agent_nothing_is_started(corpus: Path, call: Call) -> None:

@@ -255,7 +255,7 @@ def test_a_rule_says_which_frames_it_strikes() -> None:
         (rule("rewrite = { pattern = '(', with = '' }"), "`pattern` is invalid"),
         (rule(r"rewrite = { pattern = 'a', with = '\1' }"), "or `with` does not fit"),
         (rule("corrupt = { mode = 'melt' }"), "`mode` has to be `flip` or `replace`"),
-        (rule("crash = { signal = 'LOUD' }"), "`signal` is no signal here"),
+        (rule("crash = { signal = 'LOUD' }"), "`signal` is not a signal here"),
         (rule("answer = true"), "rule `r`, `answer`: needs either `result` or `error`"),
         (rule("answer = { error = 1 }"), "rule `r`, `answer`, `error`: `code` is missing"),
         (rule("cut = { bytes = -1 }"), "rule `r`, `cut`: `bytes` has to be a whole number from 0"),

@@ -47,9 +47,9 @@ def test_any_agent_gives_one_plain_name(agent: str) -> None:
 @pytest.mark.parametrize(
     ("pattern", "reason"),
     [
-        ("%Q", "%Q is no date directive"),
-        ("%D", "%D is no date directive"),
-        ("100%", "% is no date directive"),
+        ("%Q", "%Q is not a date directive"),
+        ("%D", "%D is not a date directive"),
+        ("100%", "% is not a date directive"),
         ("{user}", "{user} is neither {agent} nor {pid}"),
         ("{agent", "unmatched {"),
         ("}", "unmatched }"),

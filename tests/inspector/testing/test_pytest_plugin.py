@@ -463,7 +463,7 @@ def test_a_shard_without_recordings_passes(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
-        (["--acp-shard", "x"], "--acp-shard: 'x' is no shard: expected I/N with 1 ≤ I ≤ N"),
+        (["--acp-shard", "x"], "--acp-shard: 'x' is not a shard: expected I/N with 1 ≤ I ≤ N"),
         (["--acp-timeout", "soon"], "--acp-timeout: 'soon' is not a duration"),
         (["--acp-agent", "'unclosed"], "--acp-agent: No closing quotation: 'unclosed"),
     ],

@@ -56,7 +56,7 @@ def test_ways_out_are_closed(root: Path, path: str, reason: str) -> None:
         ("/dev/null", "outside"),
         ("{root}", "outside"),
         ("{root}" + "/a" * 201, "more than 200 levels deep"),
-        ("{root}/sub", "no regular file"),
+        ("{root}/sub", "not a regular file"),
         ("{root}/notes.txt/x", "not a directory"),
         ("{root}/a\0b", "no NUL"),
         ("{root}/\ud800", "no form on this disk"),
@@ -291,7 +291,7 @@ def test_where_somebody_else_is_to_go_is_judged_by_the_links_on_this_disk(root: 
         ("out/gone.txt", "outside"),
         ("file", "outside"),
         ("loop", "too many symbolic links"),
-        ("fifo", "no regular file"),
+        ("fifo", "not a regular file"),
         ("notes.txt/x", "not a directory"),
         ("../secret.txt", "is not followed"),
     ):

@@ -174,7 +174,7 @@ async def test_the_child_leads_a_process_group_of_its_own() -> None:
     [
         (["no-such-command-anywhere"], "cannot start no-such-command-anywhere: there is no such"),
         ([str(Path(__file__))], "it may not be executed"),
-        (["a\0b"], "it is no valid command"),
+        (["a\0b"], "it is not a valid command"),
         ([], "no command was given"),
     ],
 )

@@ -130,7 +130,7 @@ async def test_the_error_of_a_dead_agent_is_in_the_body_of_a_500() -> None:
         (429, b"", "", ["429 Too Many Requests", "try again later"]),
         (500, b"", "", ["the server failed (500"]),
         (504, b'{"error": "initialize timed out"}', "application/json", ["504", "timed out"]),
-        (200, b"<html>hello", "text/html", ["no JSON-RPC, but text/html", "is it an ACP"]),
+        (200, b"<html>hello", "text/html", ["not JSON-RPC but text/html", "is it an ACP"]),
         (200, encode({"jsonrpc": "2.0", "id": 1, "result": {}}), "", ["no Acp-Connection-Id"]),
         (101, b"", "", ["initialize"]),
     ],

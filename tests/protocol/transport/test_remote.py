@@ -34,8 +34,8 @@ def test_the_scheme_says_how_an_agent_is_reached(
 @pytest.mark.parametrize(
     ("url", "why"),
     [
-        ("ftp://h/acp", "no URL of an agent"),
-        ("my-agent", "no URL of an agent"),
+        ("ftp://h/acp", "not the URL of an agent"),
+        ("my-agent", "not the URL of an agent"),
         ("http:///acp", "names no host"),
         ("http://h:0/acp", "names no host"),
         ("http://h:99999/", "a port that cannot be one"),
