@@ -144,9 +144,9 @@ def command(
 
     \b
     acp-console lint session.acp.ndjson
-    acp-console lint --fail-on warning --format junit session.acp.ndjson > lint.xml
+    acp-console lint --fail-on warning --format junit x.acp.ndjson > lint.xml
     acp-console lint --filter 'from == agent' session.acp.ndjson
-    acp-console lint --ignore unknown-member --baseline lint.json --update-baseline recordings
+    acp-console lint --baseline lint.json --update-baseline recordings
     acp-console lint --rules concurrent-prompts
     """  # noqa: D301 - the mark by which click keeps lines apart
     if is_list:

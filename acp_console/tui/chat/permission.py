@@ -111,7 +111,7 @@ class PermissionView(ChoiceAsk):
                  for each in self._offered]  # fmt: skip
         super().__init__(permission, timing, lines, first_choice(self._offered))
         self.permission = permission
-        self.border_title = QUESTION
+        self.border_title = Content(QUESTION)
         self._details = None if call is None else CallDetails(call)
         self._call = call
         self.subject_shown = () if call is None else call.subject

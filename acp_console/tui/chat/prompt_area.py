@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 from textual import getters, on, work
 from textual.app import ComposeResult
 from textual.containers import Vertical
+from textual.content import Content
 from textual.timer import Timer
 
 from acp_console.chat.chat_session import ChatSession
@@ -89,7 +90,7 @@ class PromptArea(Vertical):
         self._draft = self.editor.text
         is_command = self._draft.startswith("!")
         self.editor.set_class(is_command, "-shell")
-        self.editor.border_title = SHELL_TITLE if is_command else ""
+        self.editor.border_title = Content(SHELL_TITLE if is_command else "")
         if self._draft_timer is None:
             self._draft_timer = set_timer(self, DRAFT_PAUSE_S, self.keep_draft)
         self._offer_menu()

@@ -91,7 +91,7 @@ async def test_who_looks_elsewhere_is_called_for_questions_and_the_end_of_long_t
         (call,) = (each for each in chat.conversation.items if isinstance(each, ToolCallItem))
         assert call.permission is not None
         assert chat.answer(call.permission, "yes", call.subject)
-        await until(pilot, lambda: any("g␛,o is done after 1:05 min" in each for each in written))
+        await until(pilot, lambda: any("g␛,o is done after 0:01:05" in each for each in written))
         assert any("]2;✓ g␛;o is done" in each for each in written)
         app.post_message(AppFocus())
         await until(pilot, lambda: "\x1b]2;acp-console\a" in written)
