@@ -91,7 +91,7 @@ async def film_chat(film: Film, cwd: Path) -> None:
         await camera.until(lambda: "ready" in camera.text)
         camera.shoot(1.8)
         await pilot.press("ctrl+t")
-        await camera.until(lambda: "session/prompt" in camera.text)
+        await camera.until(lambda: "prompt result" in camera.text)
         camera.shoot(2.4)
         for _ in range(8):
             await camera.keys("up", seconds=0.6)
