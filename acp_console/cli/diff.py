@@ -79,7 +79,7 @@ def command(
     acp-console diff --level shape before.acp.ndjson after.acp.ndjson
     acp-console diff before after
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
-    acp-console diff --ignore 'update == plan' --ignore '$..title' A B
+    acp-console diff --ignore 'update == agent_message_chunk' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
     comparison = Comparison.of(level, strict, expect, ignored)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)

@@ -134,7 +134,7 @@ def command(
     \b
     acp-console replay recordings/hello.acp.ndjson demo
     acp-console replay session.acp.ndjson -- my-agent --acp
-    acp-console replay --ignore 'update == plan' session.acp.ndjson demo
+    acp-console replay --ignore 'update ~ chunk' session.acp.ndjson demo
     acp-console replay --learn session.acp.ndjson -- my-agent --acp
 
     acp-console mock plays the recorded agent for a client; acp-console snapshot needs neither.

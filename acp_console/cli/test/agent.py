@@ -74,9 +74,9 @@ def command(
 
     \b
     acp-console test recordings/*.acp.ndjson --agent demo
-    acp-console test -n 4 --junit report.xml recordings -- my-agent --acp
+    acp-console test -n 4 --junit it.xml recordings/*.acp.ndjson -- my-agent
     acp-console test --update recordings/*.acp.ndjson -- my-agent --acp
-    acp-console test --baseline known.json recordings -- my-agent --acp
+    acp-console test --baseline known.json recordings/*.acp.ndjson -- my-agent
     """  # noqa: D301 - the mark by which click keeps lines apart
     if update and level == "strict":
         raise UsageError("--update writes what differs in meaning", "leave out --level strict")
