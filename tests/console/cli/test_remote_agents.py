@@ -176,6 +176,7 @@ def test_a_missing_token_is_explained(call: Call, far: Serving) -> None:
     assert "--token-env" in done.err
 
 
+@pytest.mark.long
 def test_an_agent_at_a_url_has_a_name_and_is_probed(call: Call, far: Serving) -> None:
     added = call("agents", "add", "far", "--url", far.url, "--token-env", "FAR_TOKEN")
     assert added.code == 0

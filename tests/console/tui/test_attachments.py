@@ -28,6 +28,7 @@ hear("never")
 """
 
 
+@pytest.mark.long
 async def test_attachments_are_saved_and_opened_as_the_user_agrees(
     workplace: Path, tmp_path: Path, agent: Agent, monkeypatch: pytest.MonkeyPatch
 ) -> None:

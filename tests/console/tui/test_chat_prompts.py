@@ -224,6 +224,7 @@ async def test_the_sidebar_shows_plan_and_changed_files(workplace: Path) -> None
         await until(pilot, lambda: "Files  1" not in say(app))
 
 
+@pytest.mark.long
 async def test_commands_are_offered_after_a_slash_and_files_after_an_at(workplace: Path) -> None:
     """A file is sent with the prompt."""
     async with open_chat(workplace) as (app, pilot):

@@ -15,6 +15,7 @@ from tests.console.tui.chats import chat_of, open_chat
 from tests.console.tui.conftest import say, until
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("is_kept", [True, False], ids=["kept", "in memory"])
 async def test_a_chat_is_saved_without_the_other_sessions_of_its_agent(
     workplace: Path, tmp_path: Path, is_kept: bool

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.queue import QueuedPrompts
 from acp_console.tui.chat.turn_line import TurnLine
@@ -58,6 +60,7 @@ async def test_a_turn_ticks_while_it_is_seen_and_says_how_long_nothing_came(
         await until(pilot, lambda: not ticks(app))
 
 
+@pytest.mark.long
 async def test_each_prompt_that_waits_can_be_changed_and_removed(
     workplace: Path, agent: Agent
 ) -> None:

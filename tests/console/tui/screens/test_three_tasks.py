@@ -102,6 +102,7 @@ QUESTIONS: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
+@pytest.mark.long
 async def test_three_questions_are_answered_by_a_few_keys(recording: Path) -> None:
     app = ConsoleApp(cwd=recording.parent, watch=[FileSource(recording)])
     async with app.run_test(size=(120, 40)) as pilot:

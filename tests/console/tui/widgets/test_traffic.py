@@ -301,6 +301,7 @@ async def test_rows_that_come_move_neither_cursor_nor_window() -> None:
         await until(pilot, lambda: "following" not in say(app))
 
 
+@pytest.mark.long
 async def test_the_chosen_row_is_kept_when_the_filter_changes() -> None:
     app = LongApp()
     async with app.run_test(size=(100, 30)) as pilot:
