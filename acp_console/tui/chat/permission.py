@@ -52,6 +52,8 @@ class CallDetails(TranscriptView, can_focus=False):
         super().__init__(id="call-details")
         self.has_shown_end = False
         """Whether its last row was on the screen."""
+        self._is_placed = False
+        """Whether the choices have their room; until then, more rows may be drawn for a moment."""
         self.card = ToolCard(call, decides=True)
         self.show([self.card])
 
@@ -76,8 +78,13 @@ class CallDetails(TranscriptView, can_focus=False):
         super().action_split()
         self.call_after_refresh(self.fit)
 
+    def count_from_now(self) -> None:
+        """Count what is on the screen as seen."""
+        self._is_placed = True
+        self.refresh()
+
     def on_end_shown(self) -> None:
-        if not self.has_shown_end:
+        if self._is_placed and not self.has_shown_end:
             self.has_shown_end = True
             # The options that allow count from now on.
             self.post_message(self.Moved())
@@ -171,6 +178,7 @@ class PermissionView(ChoiceAsk):
     def fit(self) -> None:
         if self._details is not None:
             self._details.fit()
+            self.call_after_refresh(self._details.count_from_now)
 
     def action_scroll_part(self, by: int, pages: bool = False) -> None:
         """Scroll the details, and the options after them."""

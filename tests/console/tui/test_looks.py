@@ -34,6 +34,7 @@ IN_ALL_SIZES: Final = frozenset(
     {
         "home",
         "chat",
+        "permission-edit",
         "form",
         "menu-commands",
         "sessions",
@@ -325,6 +326,7 @@ STATES: Final = {
     "chat-unfolded": State([*TALK, ["tab"], ["k"], ["enter"], "cart.clear()"], FINISHED),
     "permission": State([READY, ASK, "Press a number"], PERMISSION),
     "permission-unread": State([READY, ASK, "Read to the end first"], LONG_PERMISSION),
+    "permission-edit": State([READY, ASK, "Read to the end first"], EDIT),
     "permission-split": State([READY, ASK, "Press a number", ["d"]], EDIT),
     "form": State([READY, ASK, "How shall the branch"], FORM),
     "form-errors": State([READY, ASK, "How shall the branch", ["ctrl+s"], "✗"], FORM),
