@@ -43,7 +43,7 @@ _CHANGES_NOTHING: Final = re.compile(
 )
 """What the description of a mode says, where its names say nothing."""
 _EDITS: Final = re.compile(r"\b(?:accept|approve|allow|auto)\b.*\bedits?\b")
-_NOTHING_ASKED: Final = re.compile(
+_NEVER_ASKS: Final = re.compile(
     r"\b(?:bypass|yolo|danger\w*|unrestricted|auto\s?pilot|full[\s_-]*access)\b"
     r"|\b(?:allow|accept|approve|permit)s?[\s_-]*(?:all|any|every)"
     r"|\b(?:always|auto)[\s_-]*(?:allow|accept|approve)"
@@ -145,7 +145,7 @@ class SessionOption:
         """
         if self.is_boolean:
             names = (self.id, self.title) if value is True else ()
-            return "anything" if _NOTHING_ASKED.search(_words(names)) else None
+            return "anything" if _NEVER_ASKS.search(_words(names)) else None
         names = next((each for each in self.values if each[0] == value), None)
         if names is None or (self.category != "mode" and not _IS_CONSENT.search(self._about)):
             return None
@@ -279,7 +279,7 @@ def _unasked(text: str, about: str) -> Unasked | None:
     acts = _SAYS_IT_ACTS.search(about)
     if (acts and _IN_PART.search(about)) or _DECIDES_ITSELF.search(about):
         return "some"
-    return "anything" if acts or _NOTHING_ASKED.search(text) else None
+    return "anything" if acts or _NEVER_ASKS.search(text) else None
 
 
 def _words(names: Iterable[str]) -> str:

@@ -114,12 +114,12 @@ def turn_work(
         used = _used(get(turn.usage, "totalTokens"), talk.info.usage)
         return TurnWork(turn.duration, tools=tools, used=used, ending=ending)
     wait = _innermost(fold, talk, turn, now)
-    heard_at = max(talk.heard_at, turn.began_at)
+    received_at = max(talk.received_at, turn.began_at)
     asks_user = asks_user or (wait is not None and wait.awaited == "user")
     return TurnWork(
         max(now - turn.began_at, 0.0),
-        "waits for you" if asks_user else _activity(talk, wait, now - heard_at, now),
-        now - heard_at if now - heard_at >= HANG_SECONDS else 0.0,
+        "waits for you" if asks_user else _activity(talk, wait, now - received_at, now),
+        now - received_at if now - received_at >= HANG_SECONDS else 0.0,
         asks_user,
         tools,
         _used(None, talk.info.usage),
@@ -136,7 +136,7 @@ def _innermost(
         now,
         turns=[turn] if talk.version >= 2 else (),
         asking=frozenset(asking),
-        last_sent={("agent", talk.session_id): talk.heard_at},
+        last_sent={("agent", talk.session_id): talk.received_at},
     )
     graph = wait_graph(fold.exchanges.open()[-MAX_WAITS:], known)
     waits = [each for each in graph.waits if each.session == talk.session_id and each.is_leaf]

@@ -117,7 +117,7 @@ def showing_progress() -> Generator[None]:
 
 
 def current_progress() -> Progress:
-    """Return that of the command that runs; what nobody shows if it has no bar."""
+    """Return the progress of the running command; one that is not shown if it has no bar."""
     context = click.get_current_context(silent=True)
     found = None if context is None else context.meta.get(_META)
     return found if isinstance(found, Progress) else Progress()

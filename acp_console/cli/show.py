@@ -441,7 +441,7 @@ def _print_table(
 def _fit(names: Sequence[str], widths: list[int], width: int) -> list[int]:
     """Give the summary, which is last, what the other columns leave; return what is shown.
 
-    In the table whose columns nobody chose, others make room for it.
+    Unless the user has chosen the columns, others make room for it.
     """
     shown = list(range(len(names)))
 

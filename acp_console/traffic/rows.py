@@ -171,7 +171,7 @@ def read_row(
 ) -> TrafficRow:
     """Return the row; of an entry of more than `max_size` bytes only what the index knows.
 
-    A frame with an `edit` is shown as it was sent; `named` knows what its ids stand for.
+    A frame with an `edit` is shown as it was sent; `named` returns the name behind an id.
     """
     if (size := size_of(entries, row)) > max_size:
         method = ""

@@ -73,8 +73,8 @@ def kind_word(call: ToolCallItem) -> str:
     """Return the kind of a call, unless its title begins with a word for it."""
     facts = call.facts
     first = re.split(r"[\s_:(]", facts.title.strip().lower(), maxsplit=1)[0]
-    is_said = facts.kind == "other" or first in _NAMES.get(facts.kind, ())
-    return "" if is_said else single_line(facts.kind, 20)
+    is_in_title = facts.kind == "other" or first in _NAMES.get(facts.kind, ())
+    return "" if is_in_title else single_line(facts.kind, 20)
 
 
 def output_text(call: ToolCallItem) -> str:

@@ -118,7 +118,7 @@ def edits_text(edits: Sequence[Edit], left_out: Collection[int] = ()) -> str:
 
 
 def edits_notice(item: Item, edits: Sequence[Edit]) -> Notice:
-    """Return what stands behind an item that edits have changed."""
+    """Return the notice for an item that edits have changed."""
     return Notice(f"edits {item.key}", edits_text(edits), edits[-1].of)
 
 

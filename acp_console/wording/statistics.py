@@ -80,7 +80,7 @@ class Cell:
     text: str
     """Safe to show."""
     value: float | str | None = None
-    """None: it stands behind all others, in either order."""
+    """None: it comes after all others, in either order."""
 
 
 def sort_cells(rows: Sequence[Sequence[Cell]], column: int, *, is_descending: bool) -> list[int]:

@@ -264,7 +264,7 @@ class TimePoint:
     now: float | None = None
     """Seconds since the journal began, if it is live; None if it has ended."""
     is_untouched: bool = False
-    """Whether the entry is the one at which the traffic was opened: nobody has chosen it."""
+    """Whether the entry is the one at which the traffic was opened, before the user chose any."""
 
 
 class AnalysisTab(Vertical, Generic[T, A]):

@@ -43,13 +43,13 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
     """
 
     BINDINGS: ClassVar[list[BindingType]] = bindings("waiting")
-    _asked: tuple[bool, int | None] | None = None
+    _choice: tuple[bool, int | None] | None = None
     """Whether the user wants to see the end, and the entry that was chosen then."""
 
     @property
     def _is_last_wanted(self) -> bool:
-        if self._asked is not None and self._asked[1] == self.moment.n:
-            return self._asked[0]
+        if self._choice is not None and self._choice[1] == self.moment.n:
+            return self._choice[0]
         return self.moment.is_untouched and self.moment.now is None
 
     @property
@@ -57,7 +57,7 @@ class WaitingTab(AnalysisTab[SessionModel, Waiting]):
         return None if self._is_last_wanted else self.moment.n
 
     def action_last(self) -> None:
-        self._asked = not self._is_last_wanted, self.moment.n
+        self._choice = not self._is_last_wanted, self.moment.n
         self.post_message(self.ViewChanged())
 
     def query_function(self) -> Callable[[SessionModel], Waiting]:

@@ -13,7 +13,7 @@ from acp_console.tui.chat.editor import PromptEditor
 from acp_console.tui.chat.form import FormView, PageView
 from acp_console.tui.chat.login import LoginView
 from acp_console.tui.chat.permission import PermissionView
-from acp_console.tui.chat.question import QuestionView
+from acp_console.tui.chat.single_choice import SingleChoiceForm
 from acp_console.tui.textual_fixes import set_timer
 
 FOCUS_RETRY_S = 0.5
@@ -61,7 +61,7 @@ class AskArea(Vertical):
             case PermissionAsk():
                 return PermissionView(ask.permission, self._timing, ask.call)
             case FormRequest(only_choice=FormField() as field):
-                return QuestionView(ask, field, self._timing)
+                return SingleChoiceForm(ask, field, self._timing)
             case FormRequest():
                 return FormView(ask, self._timing)
             case _:

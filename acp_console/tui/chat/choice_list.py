@@ -199,15 +199,15 @@ class ChoiceList(Vertical):
     def move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.lines) - 1, 0))
 
-    def go_aside(self, by: int) -> None:
+    def move_across(self, by: int) -> None:
         """Go to the same row of the other group."""
         current = self.lines[self.cursor]
         sides = [
             [each for each in self.lines if each.line.is_apart is side] for side in (False, True)
         ]
-        here, there = sides[current.line.is_apart], sides[not current.line.is_apart]
-        if there and current.line.is_apart is (by < 0):
-            self.cursor = there[min(here.index(current), len(there) - 1)].place
+        group, other = sides[current.line.is_apart], sides[not current.line.is_apart]
+        if other and current.line.is_apart is (by < 0):
+            self.cursor = other[min(group.index(current), len(other) - 1)].place
 
     def place_of(self, key: str) -> int | None:
         """Return which choice a key means."""
@@ -236,8 +236,8 @@ class ChoiceAsk(KeyAsk):
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("up", "move(-1)", "Up", show=False),
         Binding("down", "move(1)", "Down", show=False),
-        Binding("left", "aside(-1)", "Left", show=False),
-        Binding("right", "aside(1)", "Right", show=False),
+        Binding("left", "move_across(-1)", "Left", show=False),
+        Binding("right", "move_across(1)", "Right", show=False),
     ]
 
     def __init__(
@@ -370,6 +370,6 @@ class ChoiceAsk(KeyAsk):
         self.choices.move(by)
         self._end_flash()
 
-    def action_aside(self, by: int) -> None:
-        self.choices.go_aside(by)
+    def action_move_across(self, by: int) -> None:
+        self.choices.move_across(by)
         self._end_flash()

@@ -75,7 +75,7 @@ class FormView(Ask):
         request = self._request
         with VerticalScroll(classes="message", can_focus=False):
             for text in filter(None, (request.title, request.message, request.description)):
-                yield Static(shown_text(text), classes="question", markup=False)
+                yield Static(shown_text(text), classes="request-text", markup=False)
         with VerticalScroll(classes="fields", can_focus=False):
             for place, field in enumerate(request.fields):
                 yield Static(_label(field), classes="label", markup=False)
@@ -193,7 +193,7 @@ class PageView(KeyAsk):
         with VerticalScroll(classes="message", can_focus=False):
             yield Static(about, markup=False)
             yield ReadText(request.url, classes="address", markup=False)
-            yield Static(shown_text(request.message), classes="question", markup=False)
+            yield Static(shown_text(request.message), classes="request-text", markup=False)
         yield Static(UNSEEN, classes="unseen", markup=False)
         with Horizontal(classes="buttons"):
             yield Button("Open (o)", name="open", compact=True, classes="allow")

@@ -58,7 +58,7 @@ class LoginView(ChoiceAsk):
             text = (
                 "The agent wants you to log in, but does not say how. Log in with its own program."
             )
-        yield Static(text, classes="question", markup=False)
+        yield Static(text, classes="request-text", markup=False)
         yield from self.compose_choices()
 
     def hint(self) -> str | Content:

@@ -23,7 +23,7 @@ from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import PermissionRequest, ToolCallItem
 
-QUESTION: Final = "Allow this?"
+PROMPT: Final = "Allow this?"
 META: Final = "permission_key"
 """Names the key in what can be clicked."""
 
@@ -118,7 +118,7 @@ class PermissionView(ChoiceAsk):
                  for each in self._offered]  # fmt: skip
         super().__init__(permission, timing, lines, first_choice(self._offered))
         self.permission = permission
-        self.border_title = Content(QUESTION)
+        self.border_title = Content(PROMPT)
         self._details = None if call is None else CallDetails(call)
         self._call = call
         self.subject_shown = () if call is None else call.subject

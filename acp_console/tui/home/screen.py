@@ -425,7 +425,7 @@ class HomeScreen(Screen[None]):
         )
 
     def _hint(self, section: Section) -> str:
-        """Return what stands behind a heading: what is left out, or how to fill the section."""
+        """Return the text after a heading: what is left out, or how to fill the section."""
         shown = {entry.identity for entry in self._shown if entry.section == section}
         if section == "Agents":
             hidden = sum(entry.identity not in shown for entry in self._known)

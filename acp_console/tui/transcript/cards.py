@@ -439,8 +439,8 @@ class ToolCard(Card):
         about += [(each, look.error) for each in result.failures]
         about.append((f"+{added} −{removed}" if added or removed else "", look.muted))
         about += [(result.took, look.muted), (result.lines, look.muted)]
-        is_said = self._status == "completed" or bool(result.failures)
-        word = "asks you" if self.is_open else "" if is_said else word
+        is_shown = self._status == "completed" or bool(result.failures)
+        word = "asks you" if self.is_open else "" if is_shown else word
         runs: list[Run] = []
         for each in (each for each in (*about, (word, look.muted)) if each[0]):
             runs += [(" · ", look.muted), each] if runs else [each]
@@ -457,8 +457,8 @@ class ToolCard(Card):
         subject = next((each for each in found if isinstance(each, str)), "")
         subject = f"  {subject}" if subject and len(title.split()) == 1 else ""
         line = location_line(self._call.facts) or 1
-        is_said = line == 1 or str(line) in re.findall(r"\b\d+\b", title)
-        return subject if is_said else f"{subject}  :{line}"
+        is_shown = line == 1 or str(line) in re.findall(r"\b\d+\b", title)
+        return subject if is_shown else f"{subject}  :{line}"
 
     @property
     def _title(self) -> list[str]:

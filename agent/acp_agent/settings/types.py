@@ -26,7 +26,7 @@ UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 NEVER: Final = "never"
 MEMORY: Final = "memory"
 HIDDEN: Final = "***"
-"""Stands for a password."""
+"""Shown instead of a password."""
 _USER_PASSWORD: Final = re.compile(r"(://[^:@/?]*:).*@")
 _PASSWORD_PARAMETER: Final = re.compile(r"([?&](?:ssl)?password=)[^&]*")
 UNIX: Final = "unix:"

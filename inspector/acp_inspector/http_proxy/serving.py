@@ -57,9 +57,11 @@ async def serve(
         return open_session([agent.shown_url], options, warn, remote=remote)
 
     upstream = Upstream(agent)
-    if (patience := getattr(socket, "TCP_USER_TIMEOUT", None)) and listener.socket.family in _TCP:
+    if (
+        user_timeout := getattr(socket, "TCP_USER_TIMEOUT", None)
+    ) and listener.socket.family in _TCP:
         # A client that takes nothing, because a debugger has stopped it, keeps its connection.
-        listener.socket.setsockopt(socket.IPPROTO_TCP, patience, 0)
+        listener.socket.setsockopt(socket.IPPROTO_TCP, user_timeout, 0)
     try:
         first = await anyio.to_thread.run_sync(open_, 1)
         async with anyio.create_task_group() as tasks:

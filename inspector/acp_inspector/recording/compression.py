@@ -146,7 +146,7 @@ class DecompressedFile:
             # It is closed.
             return 1.0
         except OSError:
-            # It is a pipe, whose end nobody knows.
+            # It is a pipe, whose end is not known.
             return 0.0
         return min(1.0, at / size) if size else 1.0
 

@@ -77,7 +77,7 @@ def expand_template(
     `%Y`, `%m` and so on are replaced by the date `at`, `{agent}` by the last path component of the
     agent's name without special characters, `{pid}` by the process id. `%%`, `{{` and `}}` are
     escapes. `{connection}` is replaced by the number of a connection; if the pattern does not have
-    it, the number of a later one than the first stands before the suffix.
+    it, the number of a later one than the first goes before the suffix.
 
     Raises:
         RecordingError: the pattern is empty, or has another directive or name.

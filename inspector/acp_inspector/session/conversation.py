@@ -340,9 +340,9 @@ class Conversation:
         return self._session.turn
 
     @property
-    def heard_at(self) -> float:
+    def received_at(self) -> float:
         """When the agent sent an update or a request last, in seconds since the journal began."""
-        return self._session.heard_at
+        return self._session.received_at
 
     def calls_since(self, n: int) -> int:
         """Return how many tool calls were first mentioned in frame `n` or later."""

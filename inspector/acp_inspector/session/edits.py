@@ -130,7 +130,7 @@ def _same_begin(was: str, now: str) -> int:
     least = max(same - _CONTEXT, 0)
     while same > least and was[same - 1].isalnum():
         same -= 1
-    # An ellipsis stands for more than one character.
+    # An ellipsis replaces more than one character.
     return same if same > 1 else 0
 
 

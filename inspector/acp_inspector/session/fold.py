@@ -73,7 +73,7 @@ class Session:
     """Prompts so far."""
     period: int = 0
     """The number of the prompt that began the current or last work; 0 before any."""
-    heard_at: float = 0.0
+    received_at: float = 0.0
     """When its agent sent an update or a request last, in seconds since the journal began."""
     turns: dict[SessionTurn, None] = field(default_factory=dict[SessionTurn, None])
     """The turns that run, oldest first; of version 2 one at most."""
@@ -217,7 +217,7 @@ class Sessions:
             if id_ is not None and request.method in RESTORING:
                 self.session(id_).is_open = False
         elif id_ in self.sessions:
-            self.sessions[id_].heard_at = frame.time
+            self.sessions[id_].received_at = frame.time
         return [RequestSent(frame, request, id_, self._turn(id_), exchange)]
 
     def _prompt(
@@ -318,7 +318,7 @@ class Sessions:
         id_, update = session_in(params), get(params, "update")
         kind = get_string(update, "sessionUpdate")
         session = self.session(id_)
-        session.heard_at = frame.time
+        session.received_at = frame.time
         turn = session.turn
         if turn is not None:
             turn.update(frame, kind)

@@ -255,12 +255,12 @@ async def run_networked_client(
                     await child.wait()
             child.signal_group(signal.SIGTERM)
             code = await child.stop()
-        said = None if not verdict.exists() else parse(verdict.read_bytes())
-    is_same = None if said is None else get(said, "passed") is True
-    told = errors.decode(errors="replace")
+        result = parse(verdict.read_bytes()) if verdict.exists() else None
+    is_same = None if result is None else get(result, "passed") is True
+    report = errors.decode(errors="replace")
     if found is None:
         is_same = False
-    return ClientRun(*ran, None, code, told, is_same, is_networked=True)
+    return ClientRun(*ran, None, code, report, is_same, is_networked=True)
 
 
 _SERVES: Final = re.compile(rb"serves ACP at (\S+)\n")

@@ -154,8 +154,8 @@ def update_summary(update: Json) -> str:
             done = sum(get_string(step, "status") == "completed" for step in steps)
             return f"{done} of {len(steps)} steps done"
         case _:
-            told = _SESSION_UPDATES.get(name)
-            return " ".join(_texts(update)[:SHOWN_TEXTS]) if told is None else told(update)
+            summary = _SESSION_UPDATES.get(name)
+            return " ".join(_texts(update)[:SHOWN_TEXTS]) if summary is None else summary(update)
 
 
 def _session_info(update: Json) -> str:

@@ -189,7 +189,7 @@ class _TurnClock:
             call.is_running, call.began_at = True, self._at
         elif status in _ENDED:
             del self._calls[key]
-            # Nobody is waited for any more, even if the request is still open.
+            # The user is waited for no more, even if the request is still open.
             for exchange in [each for each in self._people if permitted_call(each.request) == key]:
                 del self._people[exchange]
             if not call.is_running:

@@ -249,8 +249,9 @@ def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
 
 def permitted_call(request: Request) -> str:
     """Return the tool call for which a permission is requested; empty if there is none."""
-    is_asked = request.method == "session/request_permission"
-    return get_string(subject_of(request.params), "toolCallId") if is_asked else ""
+    if request.method != "session/request_permission":
+        return ""
+    return get_string(subject_of(request.params), "toolCallId")
 
 
 def request_subject(request: Request) -> str:

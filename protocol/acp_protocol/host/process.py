@@ -376,7 +376,7 @@ class _Ends:
     def terminal(cls, columns: int) -> Self:
         ours, childs = os.openpty()
         fcntl.ioctl(childs, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, columns, 0, 0))
-        # Whoever leads a session and opens a terminal gets it as its own: for job control, ^C and
+        # A session leader that opens a terminal gets it as its own: for job control, ^C and
         # /dev/tty.
         opened = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(childs))
         return cls(childs, os.dup(childs), STDOUT, os.dup(ours), ours, opened)

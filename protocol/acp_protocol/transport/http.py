@@ -499,10 +499,12 @@ class ServedConnection:
     def is_early(self, stream: EventStream) -> bool:
         """Return whether the next event ends a history that is read, but not written to its end."""
         event = stream.following
-        told = None if event is None or event.history is None else self._streams.get(event.history)
-        if event is None or told is None or told is stream or not told.has_reader:
+        if event is None or event.history is None:
             return False
-        return told.is_writing or (told.next_number or event.number) < event.number
+        ended = self._streams.get(event.history)
+        if ended is None or ended is stream or not ended.has_reader:
+            return False
+        return ended.is_writing or (ended.next_number or event.number) < event.number
 
     def close_stream(self, stream: EventStream) -> None:
         """Note that a stream has no reader any more."""

@@ -689,13 +689,13 @@ class HttpTransport(HttpFrames):
         That comes on the stream of the connection, and is there as soon as the server has sent it,
         while most of the history may still wait to be read.
         """
-        told = self._streams.get(self._state.history_ended_by(read_message(frame)))
-        if told is None or told.session is None:
+        ended = self._streams.get(self._state.history_ended_by(read_message(frame)))
+        if ended is None or ended.session is None:
             return
         with anyio.move_on_after(self._limits.history_s):
             taken = -1
-            while told.is_reading and (told.is_taking or told.taken != taken):
-                taken = told.taken
+            while ended.is_reading and (ended.is_taking or ended.taken != taken):
+                taken = ended.taken
                 await anyio.sleep(self._limits.quiet_s)
 
     # Receiving

@@ -184,9 +184,9 @@ class ClientConnection:
     def history_ended_by(self, message: Message) -> str | None:
         """Return the session whose history ends with a response, which may come beside it."""
         if isinstance(message, SuccessResponse | ErrorResponse):
-            asked = self._open.get(id_key(message.id))
-            if asked is not None and asked.method == "session/load":
-                return session_in(asked.params)
+            request = self._open.get(id_key(message.id))
+            if request is not None and request.method == "session/load":
+                return session_in(request.params)
         return None
 
     def forget_header(self, session: str) -> bool:
@@ -202,18 +202,18 @@ class ClientConnection:
             self._open.pop(id_key(post.request_id), None)
 
     def _answered(self, message: SuccessResponse | ErrorResponse) -> StreamChanges:
-        asked = self._open.pop(id_key(message.id), None)
+        request = self._open.pop(id_key(message.id), None)
         result = message.result if isinstance(message, SuccessResponse) else None
         opened = session_in(result)
-        named = None if asked is None else session_in(asked.params)
-        if asked is not None and named is not None:
-            if asked.method in _ENDING and isinstance(message, SuccessResponse):
+        named = None if request is None else session_in(request.params)
+        if request is not None and named is not None:
+            if request.method in _ENDING and isinstance(message, SuccessResponse):
                 self._kept.discard(named)
-            if named not in self._kept and not self._is_asked_about(named):
+            if named not in self._kept and not self._has_open_request(named):
                 return StreamChanges(closed=(named,))
         return NO_CHANGES if opened is None else self._keep(opened)
 
-    def _is_asked_about(self, session: str) -> bool:
+    def _has_open_request(self, session: str) -> bool:
         """Return whether a request about a session is open."""
         return any(session_in(each.params) == session for each in self._open.values())
 
@@ -328,13 +328,13 @@ def redirected(url: str, status: int, location: str | None, method: str) -> str 
     """
     try:
         target = urljoin(url, location or "")
-        here, there = _origin(url), _origin(target)
+        origin, new_origin = _origin(url), _origin(target)
     except ValueError:
         return Refusal(status, "the server redirects to something that is not a URL")
     if not location:
         return Refusal(status, f"the server redirects ({status}) to no URL")
-    if here != there:
-        scheme, host, port = there
+    if origin != new_origin:
+        scheme, host, port = new_origin
         place = f"{scheme}://{host}:{port}"
         return Refusal(
             status,

@@ -1,4 +1,4 @@
-"""A question with one choice: a form whose only field offers values, answered by one key."""
+"""A form with a single choice: one of the values of its only field, chosen by one key."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_LABEL: Final = 2000
 UNSEEN: Final = "Read the question to its end first: PgDn shows more."
 
 
-class QuestionView(ChoiceAsk):
+class SingleChoiceForm(ChoiceAsk):
     """Asks for one of the values of a form's only field."""
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Not now")]
@@ -47,7 +47,7 @@ class QuestionView(ChoiceAsk):
                  field.description)  # fmt: skip
         text = "\n".join(dict.fromkeys(each for each in texts if each and each != field.name))
         with VerticalScroll(classes="message", can_focus=False):
-            yield ReadText(shown_text(text), classes="question", markup=False)
+            yield ReadText(shown_text(text), classes="request-text", markup=False)
         yield from self.compose_choices()
 
     @on(ReadText.Seen)
