@@ -137,6 +137,8 @@ def read_post(
         return too_large(limits)
     if headers.get("content-type", "").partition(";")[0].strip().lower() != JSON_TYPE:
         return refusal(415, f"The Content-Type has to be {JSON_TYPE}")
+    if headers.get("content-encoding", "identity").strip().lower() != "identity":
+        return refusal(415, "The body may not be compressed")
     try:
         value = parse(body)
     except ValueError as problem:

@@ -16,12 +16,14 @@ from http import HTTPStatus
 from typing import Any, Final, cast
 
 import uvicorn
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Receive, Scope, Send
 from uvicorn.protocols.http.auto_zttp_impl import AutoZttpProtocol
 from uvicorn.protocols.http.zttp_h2_impl import ZttpH2Protocol
 from uvicorn.protocols.http.zttp_impl import ZttpProtocol
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import InvalidState
+
+from acp_protocol.transport.http_guard import refuse
 
 UNSENT_BYTES: Final = 64 * 1024
 """Bytes that wait: over HTTP/2 for the reader of a response, over WebSocket to be sent together."""
@@ -65,7 +67,7 @@ class LimitedConfig(uvicorn.Config):
 
         self.limits = limits
         super().__init__(
-            app,
+            _refusing_codings(app),
             http=LimitedHttp1 if tls is None else LimitedTls,
             ws="none" if max_message is None else LimitedWebSocket,
             ws_max_size=max_message or 0,
@@ -84,6 +86,24 @@ class LimitedConfig(uvicorn.Config):
             timeout_graceful_shutdown=1,
             ssl_context_factory=None if tls is None else tls_context,
         )
+
+
+def _refusing_codings(app: ASGIApp) -> ASGIApp:
+    """Return `app` without requests whose transfer coding is not only `chunked`.
+
+    The HTTP library takes `gzip, chunked` and decodes the chunks alone: the application would get
+    compressed bytes as the body.
+    """
+
+    async def checked(scope: Scope, receive: Receive, send: Send) -> None:
+        for name, value in scope["headers"]:
+            if name == b"transfer-encoding" and value.strip().lower() != b"chunked":
+                reason = "Only chunked is possible as Transfer-Encoding."
+                await refuse(scope, send, 501, reason, ((b"connection", b"close"),))
+                return
+        await app(scope, receive, send)
+
+    return checked
 
 
 class JoinedWrites:

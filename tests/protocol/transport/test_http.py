@@ -53,6 +53,7 @@ def headers(**named: str) -> dict[str, str]:
         pytest.param(headers(type_="text/plain"), b"{", 415, id="type before the body"),
         pytest.param({}, INITIALIZE, 415, id="no type"),
         pytest.param(headers(type_="application/jsonx"), INITIALIZE, 415, id="similar type"),
+        pytest.param(headers(content_encoding="gzip"), INITIALIZE, 415, id="compressed"),
         pytest.param(headers(), b"{", 400, id="no JSON"),
         pytest.param(headers(), b"\xff", 400, id="no UTF-8"),
         pytest.param(headers(), b"", 400, id="empty body"),

@@ -532,6 +532,24 @@ async def test_a_smuggled_request_is_not_answered(
         assert answer.count(b"HTTP/1.1 ") <= 1
 
 
+@pytest.mark.parametrize(
+    "lines",
+    [
+        pytest.param("Transfer-Encoding: gzip, chunked\r\n", id="list"),
+        pytest.param("Transfer-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n", id="two lines"),
+    ],
+)
+async def test_a_compressed_transfer_is_refused_as_not_implemented(lines: str) -> None:
+    """Its body would be taken as it is, still compressed."""
+    async with serving() as server, raw_connection(server.base) as stream:
+        host = server.base.partition("//")[2]
+        head = f"POST /acp HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {TOKEN}\r\n{lines}\r\n"
+        await stream.send(f"{head}0\r\n\r\n".encode())
+        refused = await rest(stream)
+    assert refused.startswith(b"HTTP/1.1 501 ")
+    assert refused.endswith(b"Only chunked is possible as Transfer-Encoding.")
+
+
 @pytest.mark.long
 async def test_ten_thousand_attempts_without_a_token_cost_bounded_memory() -> None:
     """Requests and upgrades, on connections of their own and on kept ones."""
