@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias, cast
 
 import anyio
 from anyio.abc import TaskGroup
@@ -390,11 +390,13 @@ class Connections:
                     except (ConnectionClosedError, AgentExitedError) as problem:
                         connection.end_with_agent(problem)
         except AcpError as problem:
-            connection.fail(problem)
-        except Exception:
+            if not _is_late(connection, problem):
+                connection.fail(problem)
+        except Exception as problem:
             # One connection must not end the others.
-            logger.exception("connection %s… failed", connection.id[:6])
-            connection.end("error", "internal error")
+            if not _is_late(connection, problem):
+                logger.exception("connection %s… failed", connection.id[:6])
+                connection.end("error", "internal error")
         finally:
             connection.end("agent", "the agent ended")
             self.close(connection)
@@ -426,6 +428,16 @@ class Connections:
             if limit.cancelled_caught:
                 self.end_stalled(connection)
                 return
+
+
+def _is_late(connection: OpenConnection, problem: Exception) -> bool:
+    """Return whether an agent of this process has only sent something after the end."""
+    if connection.ended_by is None:
+        return False
+    if isinstance(problem, ExceptionGroup):
+        group = cast("ExceptionGroup[Exception]", problem)
+        return group.split(ConnectionClosedError)[1] is None
+    return isinstance(problem, ConnectionClosedError)
 
 
 def busy(reason: str) -> Reply:
