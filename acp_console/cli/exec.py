@@ -630,6 +630,7 @@ async def _run_prompt(
                     anyio.move_on_after(CANCEL_TIMEOUT_S, shield=True),
                     suppress(AcpError),
                 ):
+                    printer.note_cancel()
                     await link.cancel(session_id)
                     await has_ended.wait()
                 for scope in scopes:

@@ -124,6 +124,8 @@ class TurnPrinter:
         """What was printed of tool calls."""
         self._failed: set[str] = set()
         """Tool calls whose failure was printed."""
+        self._is_cancelled = False
+        """Whether the turn was cancelled, and so its tool calls."""
         self._requested = RequestedCalls()
         self.has_surprises = False
         """Whether the agent has done more than it may without asking."""
@@ -143,6 +145,10 @@ class TurnPrinter:
         """Print why the recording lacks something."""
         self._has_lost = True
         say(text)
+
+    def note_cancel(self) -> None:
+        """Take note that the turn is cancelled: calls that fail from now on end by that."""
+        self._is_cancelled = True
 
     def report_losses(self, missed: int) -> bool:
         """Return whether something was lost; say so if we have `missed` entries by a bug."""
@@ -442,6 +448,9 @@ class TurnPrinter:
             self.finish()
             reason = _failure(call)
             _, reason = fenced(reason.strip()) or ("", reason)
+            if not reason.strip() and self._is_cancelled:
+                sys.stderr.write("  ◌ cancelled\n")
+                return
             reason = single_line(reason.strip() or "no reason given", TITLE_WIDTH)
             sys.stderr.write(f"  ✗ failed: {reason}\n")
 

@@ -337,8 +337,10 @@ hear("never")
 
 CANCELLED = """
 prompt = hear_prompt()
+update("tool_call", toolCallId="t", title="Sleep", status="in_progress")
 say("begun\\n")
 cancel = hear("session/cancel")
+update("tool_call_update", toolCallId="t", status="failed")
 say("cancelled\\n")
 end(prompt, "cancelled")
 hear("never")
@@ -352,12 +354,19 @@ def test_a_turn_that_is_ended_is_cancelled_and_its_end_awaited(
     path = tmp_path / "it.acp.ndjson"
     timeout = ("--timeout", "2") if way == "timeout" else ()
     words = ("exec", "--record", str(path), *timeout, "go", "--", *agent(CANCELLED))
-    with subprocess.Popen([*WARM, "-m", "acp_console", *words], stdout=subprocess.PIPE) as process:
+    pipe = subprocess.PIPE
+    command = [*WARM, "-m", "acp_console", *words]
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe) as process:
         assert process.stdout is not None
+        assert process.stderr is not None
         assert process.stdout.readline() == b"begun\n"
         if way != "timeout":
             process.send_signal(signal.Signals[way])
         assert process.stdout.read() == b"cancelled\n"
+        errors = process.stderr.read().decode()
+        # It gave no reason: the call ended with its turn.
+        assert "◌ cancelled\n" in errors
+        assert "failed" not in errors
         code = process.wait(30)
     assert code == {"timeout": exit_codes.TIME_LIMIT, "SIGINT": 130, "SIGTERM": 143}[way]
     entries = read_recording(path).entries
