@@ -8,16 +8,24 @@ Source: ACP version 2, Prompt Lifecycle, "Background Work"; Subagents.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Final
 
 from acp_console.wording.values import format_clock, format_cost, format_tokens, plural
-from acp_inspector.session.conversation import Conversation
+from acp_inspector.session.conversation import Conversation, SessionSnapshot
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.fold import Sessions
-from acp_inspector.session.items import AgentMessage, TerminalItem, Thought, ToolCallItem
+from acp_inspector.session.items import (
+    AgentMessage,
+    ElicitationItem,
+    Item,
+    TerminalItem,
+    Thought,
+    ToolCallItem,
+)
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.wait_graph import HANG_SECONDS, PendingWait, WaitContext, wait_graph
 from acp_protocol.host.sanitize import single_line
@@ -35,6 +43,7 @@ MAX_WAITS: Final = 50
 PAUSE_S: Final = 3.0
 """Seconds without a frame after which an agent that wrote or thought counts as waited for."""
 WAITS: Final = "waits for the agent"
+REQUEST_VERBS: Final = {"fs/read_text_file": "reads", "fs/write_text_file": "writes"}
 WORDS: Final = {"requires_action": "needs action", "": "not known"}
 
 
@@ -110,20 +119,60 @@ def turn_work(
         return None
     tools = talk.calls_since(turn.began)
     if turn.duration is not None:
-        ending = "failed" if turn.error else turn.stop_reason or "end_turn"
         used = _used(get(turn.usage, "totalTokens"), talk.info.usage)
-        return TurnWork(turn.duration, tools=tools, used=used, ending=ending)
+        return TurnWork(turn.duration, tools=tools, used=used, ending=_ending(turn))
     wait = _innermost(fold, talk, turn, now)
-    received_at = max(talk.received_at, turn.began_at)
+    silence = now - max(talk.received_at, turn.began_at)
+    if wait is not None and wait.awaited == "terminal":
+        # It is the program that takes long.
+        silence = 0.0
     asks_user = asks_user or (wait is not None and wait.awaited == "user")
     return TurnWork(
         max(now - turn.began_at, 0.0),
-        "waits for you" if asks_user else _activity(talk, wait, now - received_at, now),
-        now - received_at if now - received_at >= HANG_SECONDS else 0.0,
+        "waits for you" if asks_user else _activity(talk, wait, silence, now),
+        silence if silence >= HANG_SECONDS else 0.0,
         asks_user,
         tools,
         _used(None, talk.info.usage),
     )
+
+
+def past_work(session: SessionSnapshot, at: float) -> TurnWork | None:
+    """Return how far the turn of a session was after the frame of a snapshot; None before any.
+
+    Args:
+        session: the session after the frame.
+        at: the time of the frame, in seconds since the journal began.
+    """
+    turn = next(reversed(session.turns), None)
+    if turn is None:
+        return None
+    first = bisect_left(session.items.frames(), turn.began)
+    items = session.items[first:]
+    tools = sum(isinstance(each, ToolCallItem) for each in items)
+    if turn.duration is not None:
+        used = _used(get(turn.usage, "totalTokens"), session.info.usage)
+        return TurnWork(turn.duration, tools=tools, used=used, ending=_ending(turn))
+    asks = session.info.state == "requires_action" or any(map(_is_asking, items))
+    return TurnWork(
+        max(at - turn.began_at, 0.0),
+        "waits for you" if asks else "",
+        waits_for_user=asks,
+        tools=tools,
+        used=_used(None, session.info.usage),
+    )
+
+
+def _is_asking(item: Item) -> bool:
+    """Return whether an item waits for the user."""
+    if isinstance(item, ElicitationItem):
+        return item.outcome is None
+    permission = item.permission if isinstance(item, ToolCallItem) else None
+    return permission is not None and permission.outcome is None
+
+
+def _ending(turn: SessionTurn) -> str:
+    return "failed" if turn.error else turn.stop_reason or "end_turn"
 
 
 def _innermost(
@@ -144,19 +193,20 @@ def _innermost(
 
 
 def _activity(talk: Conversation, wait: PendingWait | None, silence: float, now: float) -> str:
-    if wait is not None and wait.waiter == "agent":
-        return f"waits for {request_name(wait.method, wait.subject)}"
+    requested = wait if wait is not None and wait.waiter == "agent" else None
     open_calls = talk.open_calls()[-MAX_WAITS:]
     running = [each for each in open_calls if each.facts.status == "in_progress"]
-    if len(running) > 1:
+    if len(running) > 1 and requested is None:
         return f"{len(running)} tools run"
-    if running:
+    if len(running) == 1:
         facts = running[0].facts
         title = single_line(facts.title or facts.name or facts.kind, TITLE)
         if silence >= HANG_SECONDS:
             return f"waits for “{title}”"
         since = "" if facts.began_at is None else f" {format_clock(now - facts.began_at)}"
         return f"{title}{since}"
+    if requested is not None:
+        return f"{_request_words(talk, requested)} {format_clock(now - requested.since)}"
     last = talk.items[-1] if talk.items else None
     if silence < PAUSE_S and isinstance(last, Thought):
         return "thinks"
@@ -165,17 +215,23 @@ def _activity(talk: Conversation, wait: PendingWait | None, silence: float, now:
     return f"waits for the agent {format_clock(silence)}" if silence < HANG_SECONDS else WAITS
 
 
+def _request_words(talk: Conversation, wait: PendingWait) -> str:
+    """Return what a request of the agent does, as "reads cart.py"; safe to show."""
+    method, subject = wait.method, wait.subject
+    if method in REQUEST_VERBS:
+        name = PurePath(subject).name
+        return single_line(f"{REQUEST_VERBS[method]} {name or 'a file'}", TITLE)
+    if method.startswith("terminal/"):
+        # A terminal is called by its id, but for its begin.
+        terminal = talk.known_terminal(subject)
+        command = subject if terminal is None else terminal.facts.command
+        is_named = terminal is not None or method == "terminal/create"
+        return single_line(f"runs {(is_named and command) or 'a program'}", TITLE)
+    return single_line(f"waits for {method} {subject}".rstrip(), TITLE)
+
+
 def _in_words(seconds: float) -> str:
     return f"{int(seconds)} s" if seconds < 120 else f"{format_clock(seconds)} min"
-
-
-def request_name(method: str, subject: str) -> str:
-    """Return a request of the agent in few words, as "fs/write cart.py"; safe to show."""
-    name = method.removesuffix("_text_file")
-    if name == "terminal/wait_for_exit":
-        return "a program"
-    about = PurePath(subject).name if name.startswith("fs/") else subject
-    return single_line(f"{name} {about}".rstrip(), TITLE)
 
 
 def _used(total: Json, usage: Json) -> tuple[str, ...]:

@@ -218,6 +218,6 @@ def _query(n: int | None, most: int, session: str | None, past: PastStates | Non
         talk = talk_at(model.conversations, at, most, session)
         if talk is None or past is None:
             return talk, None
-        return talk, past.of(model.conversations.at(at)[talk.session_id])
+        return talk, past.of(model.conversations.at(at)[talk.session_id], model.time_of(at))
 
     return ask

@@ -44,7 +44,7 @@ from acp_console.tui.chat.permission import PermissionView
 from acp_console.tui.chat.prompt_area import PromptArea
 from acp_console.tui.chat.queue import QueuedPrompts
 from acp_console.tui.chat.sessions import SessionsScreen
-from acp_console.tui.chat.sidebar import ChatSidebar, chat_title
+from acp_console.tui.chat.sidebar import ChatSidebar, PastTalk, chat_title, moment
 from acp_console.tui.chat.traffic_side import TrafficSide
 from acp_console.tui.chat.turn_line import TurnLine
 from acp_console.tui.chat.work import SubagentScreen, WorkScreen
@@ -172,6 +172,8 @@ class ChatScreen(Screen[None]):
         self._sidebar_choice: bool | None = None
         """Whether the user wants the sidebar; None: where it fits."""
         self._state_shown: tuple[object, ...] = ()
+        self._past_shown: PastTalk | None = None
+        """The moment that the bar above is of; None: now."""
         self._account_shown: Json = None
         self._is_ours = chat.spec.is_embedded_demo
         self._has_warned = False
@@ -237,7 +239,12 @@ class ChatScreen(Screen[None]):
 
     def _show_chats(self) -> None:
         if self.is_current:
-            self.sidebar.show(self._files, self.traffic.past)
+            past = self.traffic.past
+            self.sidebar.show(self._files, past)
+            self.turn_line.rewind(past)
+            if past != self._past_shown:
+                self._past_shown = past
+                self._show_status()
 
     async def _take_changes(self) -> bool:
         """Take what has come, in slices: keys are handled between them; return if there is more."""
@@ -868,6 +875,10 @@ class ChatScreen(Screen[None]):
         if chat.needs_login:
             state = "needs you to log in"
         parts: list[str | tuple[str, Style]] = [f"{chat.sign} {state}"]
+        if (past := self._past_shown) is not None:
+            then = "○ no session yet" if past.state is None else past.state.state
+            look = Look.from_theme(self.app.theme_variables)
+            parts = [(f"{then}, {moment(past.n)}", look.warning + Style(bold=True))]
         if chat.recording_failure:
             parts.append("✗ not recorded")
             if not self._has_warned:

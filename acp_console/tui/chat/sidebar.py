@@ -47,6 +47,11 @@ class PastTalk:
     """None: before its session."""
 
 
+def moment(n: int) -> str:
+    """Return which moment it is that an earlier state is of."""
+    return f"as of frame {format_number(n)}"
+
+
 def chat_title(chat: ChatSession) -> str:
     return single_line(chat.name, 60, is_prose=True)
 
@@ -169,8 +174,7 @@ def _work_line(work: Work, width: int) -> Content:
 
 
 def _past(past: PastTalk, cwd: Path, width: int) -> Iterator[Content]:
-    moment = f"as of frame {format_number(past.n)}"
-    yield Content.styled(single_line(moment, width), "bold $text-warning")
+    yield Content.styled(single_line(moment(past.n), width), "bold $text-warning")
     if past.state is None:
         yield Content.styled("no session yet", "$text-muted")
         return

@@ -13,6 +13,7 @@ from textual.widget import Widget
 
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.work import TurnWork
+from acp_console.tui.chat.sidebar import PastTalk, moment
 from acp_console.tui.cursor_list import foreground_style
 from acp_console.wording.transcript import STOPS
 from acp_protocol.host.sanitize import single_line
@@ -68,24 +69,39 @@ class TurnLine(Widget):
         self._read = 0
         """Entries of the journal that were known at the last tick."""
         self._timer: Timer | None = None
+        self._past: PastTalk | None = None
+        """The moment that the chat is rewound to; None: now."""
+
+    def rewind(self, past: PastTalk | None) -> None:
+        """Show the turn as it was at a moment; None: as it is now."""
+        if past != self._past:
+            self._past = past
+            self._situation = ()
+            self.look()
+            self.refresh()
 
     def look(self) -> None:
         """Begin or end to tick; between two ticks, show only what does not go on as before."""
         chat = self._chat
         turn = None if chat.conversation is None else chat.conversation.turn
-        situation = (turn, chat.state, chat.is_waiting_for_user, self._is_seen)
+        if self._past is not None:
+            # What happens now does not change it.
+            turn = None
+        situation = (self._past, turn, chat.state, chat.is_waiting_for_user, self._is_seen)
         if self._timer is None or situation != self._situation:
             self._situation = situation
             self._show()
 
     def _show(self) -> None:
         work, before = self._chat.turn_work, self._work
+        if (past := self._past) is not None:
+            work = None if past.state is None else past.state.work
         self._work = work
         is_short = self.screen.has_class("-short")
         self.display = work is not None and not (work.ending and is_short)
         if work is not None and (before is None or _shown(before) != _shown(work)):
             self.refresh()
-        runs = work is not None and not work.ending and self._is_seen
+        runs = work is not None and not work.ending and self._is_seen and past is None
         if runs and self._timer is None:
             self._timer = self.set_interval(INTERVAL_S, self._tick, name="turn")
         elif not runs and self._timer is not None:
@@ -129,13 +145,15 @@ class TurnLine(Widget):
         sign, name = self._sign(work)
         quiet, parts = self._style("quiet"), work.parts
         stop = "" if work.ending else " · esc stops"
+        if self._past is not None:
+            stop = f" · {moment(self._past.n)}"
         # What has no room goes, the least important first.
         while len(parts) > 1 and len(" · ".join(parts)) > width - 2 - len(stop):
             parts.pop()
         text = single_line(" · ".join(parts), max(width - 2 - len(stop), 0))
         cells = [Segment(f"{sign} ", self._style(name))]
         cells.append(Segment(text, self._style("warning") if name == "warning" else quiet))
-        cells.append(Segment(stop, quiet + STOP))
+        cells.append(Segment(stop, quiet if self._past is not None else quiet + STOP))
         return Strip(cells).adjust_cell_length(width, self.rich_style)
 
     def _sign(self, work: TurnWork) -> tuple[str, str]:
@@ -145,6 +163,8 @@ class TurnLine(Widget):
             return sign, {"✗": "error", "■": "warning"}.get(sign, "quiet")
         if work.waits_for_user:
             return "?", "warning"
+        if self._past is not None:
+            return SPINNER[0], "quiet"
         return ("▲", "warning") if work.is_silent else (SPINNER[self._frame], "runs")
 
     def _style(self, name: str) -> Style:

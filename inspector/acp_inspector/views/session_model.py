@@ -174,8 +174,6 @@ class SessionModel:
             `n`.
         """
         n = self.n if n is None else n
-        known = bisect_right(self._numbers, n)
-        then = self._times[known - 1] if known else 0.0
         talks = self.conversations.sessions.values()
         turns = [turn for talk in talks if talk.version >= 2 and (turn := talk.turn_at(n))]
         asking = [
@@ -185,7 +183,7 @@ class SessionModel:
         ]
         known_then = WaitContext(
             n=n,
-            at=then if at is None else at,
+            at=self.time_of(n) if at is None else at,
             turns=turns,
             gone=self._gone.at(n),
             held=self._held.at(n),
@@ -194,6 +192,11 @@ class SessionModel:
             subject=self.subject,
         )
         return wait_graph(self.exchanges.open_at(n), known_then)
+
+    def time_of(self, n: int) -> float:
+        """Return the time of the last entry up to `n`, in seconds since the journal began."""
+        known = bisect_right(self._numbers, n)
+        return self._times[known - 1] if known else 0.0
 
     def subject(self, exchange: Exchange) -> str:
         """Return a short description of a request, which is not safe to show.

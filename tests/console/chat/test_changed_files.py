@@ -170,7 +170,7 @@ def test_the_state_of_a_past_moment_is_that_of_its_frame() -> None:
     states = PastStates()
 
     def at(n: int) -> tuple[int | None, list[str]]:
-        state = states.of(conversations.at(n)["s1"])
+        state = states.of(conversations.at(n)["s1"], n / 10)
         finished = [step for step in state.plan if get(step, "status") == "completed"]
         return len(finished) if state.plan else None, list(state.files)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from acp_console.chat.work import TurnWork, turn_work
+from acp_console.chat.past import PastStates
+from acp_console.chat.work import TurnWork, past_work, turn_work
 from acp_inspector.session.conversations import Conversations
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
@@ -50,11 +51,48 @@ def test_what_waits_for_the_user_or_for_the_client_says_so() -> None:
     # A form, or a subagent that asks.
     assert work(5, PROMPT, asks_user=True).activity == "waits for you"
     writes = (1, request(2, "fs/write_text_file", path="/w/cart.py", content=""))
-    assert work(41, PROMPT, writes).parts == [
-        *("0:41", "no frame for 40 s", "waits for fs/write cart.py")
+    assert work(41, PROMPT, writes).parts == [*("0:41", "no frame for 40 s", "writes cart.py 0:40")]
+    reads = (1, request(2, "fs/read_text_file", path="/w/cart.py"))
+    assert work(3, PROMPT, reads).activity == "reads cart.py 0:02"
+    # The tool that reads says more.
+    assert work(4, PROMPT, (1, tool("t", "Edit cart.py")), reads).activity == "Edit cart.py 0:03"
+
+
+def test_a_program_that_the_agent_waits_for_is_named_and_has_a_time() -> None:
+    create = request(3, "terminal/create", command="pytest", args=["-q"])
+    waits = (2, request(4, "terminal/wait_for_exit", terminalId="t"))
+    started = ((1, create), (1, answer("client", 3, {"terminalId": "t"})), waits)
+    assert work(41, PROMPT, *started).parts == ["0:41", "runs pytest -q 0:39"]
+    # The program is quiet, not the agent.
+    assert not work(41, PROMPT, *started).is_silent
+    called = (1, tool("c", "Run the tests"))
+    assert work(41, PROMPT, called, *started).parts == ["0:41", "Run the tests 0:40", "1 tool"]
+    assert work(5, PROMPT, waits).activity == "runs a program 0:03"
+
+
+def test_the_turn_of_an_earlier_moment_is_as_it_was_then() -> None:
+    conversations = Conversations()
+    option = {"optionId": "y", "kind": "allow_once", "name": "Yes"}
+    asks = {"toolCall": {"toolCallId": "t"}, "options": [option]}
+    said = (
+        prompt(1, "go"),
+        tool("t", "Edit"),
+        request(2, "session/request_permission", **asks),
+        answer("client", 2, {"outcome": {"outcome": "selected", "optionId": "y"}}),
+        answer("agent", 1, {"stopReason": "end_turn"}),
+        prompt(2, "on"),
+    )
+    conversations.read(frames(*said))
+    found = [past_work(conversations.at(n)["s1"], n / 10) for n in range(1, 7)]
+    works = [each for each in found if each is not None]
+    assert [each.tools for each in works] == [0, 1, 1, 1, 1, 0]
+    assert [each.waits_for_user for each in works] == [False, False, True, False, False, False]
+    assert [each.ending for each in works] == ["", "", "", "", "end_turn", ""]
+    assert works[2].activity == "waits for you"
+    states = PastStates()
+    assert [states.of(conversations.at(n)["s1"], n / 10).state for n in (2, 3, 5)] == [
+        *("◐ working", "? waits for you", "● ready")
     ]
-    runs = (1, request(3, "terminal/wait_for_exit", terminalId="t"))
-    assert work(5, PROMPT, runs).activity == "waits for a program"
 
 
 def test_an_agent_that_sends_text_writes_or_thinks() -> None:

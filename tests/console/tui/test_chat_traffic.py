@@ -72,6 +72,16 @@ async def test_moving_in_the_traffic_rewinds_the_chat_until_its_end(workplace: P
         # The sidebar stands at the same moment.
         about = screen.sidebar.query_one("#about", Static)
         await until(pilot, lambda: "no session yet" in str(about.content))
+        # So do the bar above and the line of the turn.
+        assert "○ no session yet, as of frame" in say(app)
+        assert not screen.turn_line.display
+        journal = screen.chat.journal
+        asked = next(each.seq for each in journal.entries
+                     if isinstance(each, Frame) and b"session/prompt" in each.data)  # fmt: skip
+        screen.traffic.pane.traffic.go_to_entry(asked)
+        await until(pilot, lambda: f"◐ working, as of frame {asked}" in say(app))
+        assert "● ready" not in say(app)
+        assert f"0:00 · as of frame {asked}" in say(app)
         await pilot.press("end")
         await until(pilot, lambda: "as of frame" not in str(about.content))
         await until(pilot, lambda: screen.conversation.display and "as of frame" not in say(app))
