@@ -118,7 +118,9 @@ class RemoteLimits:
     history_s: float = 10.0
     """For the history of a session that comes before that response, at most."""
     silence_s: float = 60.0
-    """Without a byte on a stream whose server has sent comments."""
+    """Without a byte on a stream whose server has sent comments, or a response to a ping."""
+    ping_s: float = 20.0
+    """Between pings of a WebSocket."""
     retry_s: float = 0.5
     """Before the first of several attempts; each delay is twice as long as the one before."""
     max_retry_s: float = 10.0

@@ -258,6 +258,8 @@ async def _try(
             ssl=context,
             max_size=limits.frame,
             open_timeout=limits.connect_s,
+            ping_interval=limits.ping_s,
+            ping_timeout=limits.silence_s,
             close_timeout=limits.close_s,
         )
     except InvalidStatus as refused:

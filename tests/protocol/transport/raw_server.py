@@ -88,11 +88,15 @@ class Exchange:
         result: Json = {"protocolVersion": version, "agentCapabilities": {}}
         await self.answer(result, 200, **({"acp_connection_id": ID} | headers))
 
-    async def begin(self, kind: str = "text/event-stream", *, is_chunked: bool = True) -> None:
+    async def begin(
+        self, kind: str = "text/event-stream", *, is_chunked: bool = True, **headers: str
+    ) -> None:
         """Begin a stream of events."""
         length = "transfer-encoding: chunked\r\n" if is_chunked else "connection: close\r\n"
+        named = "".join(f"{name.replace('_', '-')}: {each}\r\n" for name, each in headers.items())
         self.keeps_open = is_chunked
-        await self.stream.send(f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{length}\r\n".encode())
+        head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{named}{length}\r\n"
+        await self.stream.send(head.encode())
         self.is_answered = True
 
     async def say(self, *chunks: bytes) -> None:
@@ -169,8 +173,8 @@ class RawServer:
         self.seen.append(exchange)
         self.changed.set()
 
-    async def open_stream(self, exchange: Exchange) -> None:
-        await exchange.begin()
+    async def open_stream(self, exchange: Exchange, **headers: str) -> None:
+        await exchange.begin(**headers)
         self.streams[exchange.session] = exchange
         self.changed.set()
 

@@ -45,6 +45,22 @@ async def test_a_turn_has_its_streams_and_headers() -> None:
     }
 
 
+async def test_streams_may_repeat_the_ids_of_connection_and_session() -> None:
+    """SSE response headers: Rust adds both ids; the client keeps the one of `initialize`."""
+
+    async def handle(server: RawServer, exchange: Exchange) -> None:
+        if exchange.method == "GET":
+            session = {"acp_session_id": exchange.session} if exchange.session else {}
+            await server.open_stream(exchange, acp_connection_id="another", **session)
+        else:
+            await usual(server, exchange)
+
+    async with raw_server(handle) as server, http_client_of(server.url) as client:
+        assert await client.new_session() == "s1"
+        assert await client.prompt() == {"stopReason": "end_turn"}
+    assert {each.headers["acp-connection-id"] for each in server.seen[1:]} == {ID}
+
+
 async def test_streams_that_wait_for_a_slow_reader_all_go_on() -> None:
     texts = list[str]()
     async with (

@@ -161,6 +161,29 @@ async def test_a_broken_connection_may_have_lost_messages() -> None:
     assert "may be lost (1006)" in str(await reason(handle))
 
 
+async def test_a_server_that_does_not_respond_to_pings_is_left() -> None:
+    """Ping: the servers send none, and a half-open socket would be waited for without end."""
+    limits = RemoteLimits(ping_s=0.05, silence_s=0.05, close_s=0.05)
+    journal, is_left = Journal(), anyio.Event()
+
+    async def stop_reading(socket: ServerConnection) -> None:
+        socket.transport.pause_reading()
+        await is_left.wait()
+        socket.transport.abort()
+
+    async with (
+        socket_server(stop_reading) as url,
+        open_websocket(RemoteAgent(url), limits=limits, observer=journal) as transport,
+    ):
+        with pytest.raises(RemoteClosedError) as caught:
+            await transport.receive()
+        is_left.set()
+    assert str(caught.value) == "the server does not respond any more (1006)"
+    assert caught.value.can_return
+    end = events(journal)[-1]
+    assert (end.name, end.data["code"]) == ("ws_close", 1006)
+
+
 async def test_invalid_text_ends_the_connection() -> None:
     async def handle(socket: ServerConnection) -> None:
         await socket.send(b"\xff", text=True)
