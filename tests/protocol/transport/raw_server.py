@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -89,11 +89,15 @@ class Exchange:
         await self.answer(result, 200, **({"acp_connection_id": ID} | headers))
 
     async def begin(
-        self, kind: str = "text/event-stream", *, is_chunked: bool = True, **headers: str
+        self,
+        kind: str = "text/event-stream",
+        *,
+        is_chunked: bool = True,
+        headers: Mapping[str, str] | None = None,
     ) -> None:
         """Begin a stream of events."""
         length = "transfer-encoding: chunked\r\n" if is_chunked else "connection: close\r\n"
-        named = "".join(f"{name.replace('_', '-')}: {each}\r\n" for name, each in headers.items())
+        named = "".join(f"{name}: {each}\r\n" for name, each in (headers or {}).items())
         self.keeps_open = is_chunked
         head = f"HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\n{named}{length}\r\n"
         await self.stream.send(head.encode())
@@ -173,8 +177,10 @@ class RawServer:
         self.seen.append(exchange)
         self.changed.set()
 
-    async def open_stream(self, exchange: Exchange, **headers: str) -> None:
-        await exchange.begin(**headers)
+    async def open_stream(
+        self, exchange: Exchange, headers: Mapping[str, str] | None = None
+    ) -> None:
+        await exchange.begin(headers=headers)
         self.streams[exchange.session] = exchange
         self.changed.set()
 

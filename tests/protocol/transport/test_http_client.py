@@ -50,8 +50,8 @@ async def test_streams_may_repeat_the_ids_of_connection_and_session() -> None:
 
     async def handle(server: RawServer, exchange: Exchange) -> None:
         if exchange.method == "GET":
-            session = {"acp_session_id": exchange.session} if exchange.session else {}
-            await server.open_stream(exchange, acp_connection_id="another", **session)
+            session = {"Acp-Session-Id": exchange.session} if exchange.session else {}
+            await server.open_stream(exchange, {"Acp-Connection-Id": "another"} | session)
         else:
             await usual(server, exchange)
 
