@@ -17,7 +17,7 @@ _MENTION: Final = re.compile(r"(?:^|(?<=[\s(]))@([^\s\"]*)$")
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class Suggestion:
     """Something to choose; untrusted."""
 
     text: str
@@ -26,9 +26,9 @@ class Choice:
     about: str = ""
 
 
-def command_choices(commands: Iterable[Json], before: str) -> list[Choice]:
+def command_choices(commands: Iterable[Json], before: str) -> list[Suggestion]:
     """Return the commands that begin as the text `before` the cursor; names may have spaces."""
-    found: list[Choice] = []
+    found: list[Suggestion] = []
     if not before.startswith("/"):
         return found
     for command in commands:
@@ -37,7 +37,7 @@ def command_choices(commands: Iterable[Json], before: str) -> list[Choice]:
                 hint = get_string(more.get("input"), "hint")
                 if f"/{name}".startswith(before):
                     shown = f"{about}  [{hint}]" if hint else about
-                    found.append(Choice(f"/{name} ", f"/{name}", shown))
+                    found.append(Suggestion(f"/{name} ", f"/{name}", shown))
             case _:
                 continue
     return found
@@ -49,13 +49,13 @@ def mention_before(before: str) -> str | None:
     return None if mention is None else mention[1]
 
 
-def file_choices(files: Sequence[str], text: str) -> list[Choice]:
+def file_choices(files: Sequence[str], text: str) -> list[Suggestion]:
     """Return the files whose names fit a text, the best first."""
     names = best_matches(files, text, MAX_FILES)
-    return [Choice(f'@"{name}" ' if " " in name else f"@{name} ", name) for name in names]
+    return [Suggestion(f'@"{name}" ' if " " in name else f"@{name} ", name) for name in names]
 
 
-def replaced_by(choice: Choice, before: str) -> int:
+def replaced_by(choice: Suggestion, before: str) -> int:
     """Return how many characters before the cursor a choice replaces."""
     mention = mention_before(before)
     is_file = mention is not None and choice.text.startswith("@")

@@ -39,7 +39,7 @@ _KINDS: Final[Mapping[str, FieldKind]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class FieldChoice:
     """A value to choose; its texts are untrusted."""
 
     value: str
@@ -56,7 +56,7 @@ class FormField:
     description: str
     kind: FieldKind
     is_required: bool
-    choices: tuple[Choice, ...]
+    choices: tuple[FieldChoice, ...]
     """What a choice, or choices, can be."""
     default: Json
     """A value that fits; None if there is none."""
@@ -213,14 +213,14 @@ def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
         yield found
 
 
-def _choices(described: Json) -> Iterator[Choice]:
+def _choices(described: Json) -> Iterator[FieldChoice]:
     for each in get_list(described, "oneOf") or get_list(described, "anyOf"):
         if (value := get_text(each, "const")) is not None:
             title, about = get_text(each, "title") or value, get_string(each, "description")
-            yield Choice(value, title, about)
+            yield FieldChoice(value, title, about)
     for value in get_list(described, "enum"):
         if isinstance(value, str):
-            yield Choice(value, value)
+            yield FieldChoice(value, value)
 
 
 def _https(address: str) -> tuple[str, str]:

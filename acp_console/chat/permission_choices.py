@@ -38,7 +38,7 @@ _ALWAYS: Final = re.compile(r"(?i)\balways\b|\bnever\b|\b(?:do not|don['’]?t) 
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class PermissionChoice:
     """One line of the prompt."""
 
     label: str
@@ -53,23 +53,23 @@ class Choice:
     """Whether the label is all of the name."""
 
 
-def permission_choices(options: Sequence[Json]) -> list[Choice]:
+def permission_choices(options: Sequence[Json]) -> list[PermissionChoice]:
     """Return the choices in the order of their numbers: what allows, then what rejects."""
     letters = {kind: key for key, kind in KEYS.items()}
-    allowing: list[Choice] = []
-    rejecting: list[Choice] = []
+    allowing: list[PermissionChoice] = []
+    rejecting: list[PermissionChoice] = []
     for option in sorted(options, key=_rank):
         kind, name = get_string(option, "kind"), get_string(option, "name")
         option_id, key = get_string(option, "optionId"), letters.pop(kind, "")
         allows, is_whole = not kind.startswith("reject"), len(escape_controls(name)) <= MAX_NAME
-        choice = Choice(_label(kind, name), option_id, allows, key, is_whole=is_whole)
+        choice = PermissionChoice(_label(kind, name), option_id, allows, key, is_whole=is_whole)
         (allowing if allows else rejecting).append(choice)
         if key == "n":
-            rejecting.append(Choice(EXPLAINED, option_id, False, "w", explains=True))
+            rejecting.append(PermissionChoice(EXPLAINED, option_id, False, "w", explains=True))
     return [*allowing, *rejecting]
 
 
-def first_choice(choices: Sequence[Choice]) -> int:
+def first_choice(choices: Sequence[PermissionChoice]) -> int:
     """Return where the cursor begins: on what allows once, or else on what rejects."""
     for key in ("y", "n"):
         for place, choice in enumerate(choices):

@@ -275,7 +275,7 @@ class ConsoleApp(ThemedApp[int]):
         commands = super().get_system_commands(screen)
         return (command for command in commands if command.title in {"Theme", "Screenshot"})
 
-    def on_home_screen_chosen(self, message: HomeScreen.Chosen) -> None:
+    def on_home_screen_source_chosen(self, message: HomeScreen.SourceChosen) -> None:
         if not isinstance(self.screen, HomeScreen):
             # A second Enter at once.
             return
@@ -456,7 +456,7 @@ class ConsoleApp(ThemedApp[int]):
 
         await save_talk(self, message.chat, self._store)
 
-    def on_chat_screen_closed(self, message: ChatScreen.Closed) -> None:
+    def on_chat_screen_close_wanted(self, message: ChatScreen.CloseWanted) -> None:
         """Close a chat, and go to the next one, or to the first screen."""
         screen = message.screen
         if self._chat_screens.pop(screen.chat, None) is None:

@@ -83,7 +83,7 @@ class FilterInput(Vertical):
         filter: Filter
 
     @dataclass
-    class Left(Message):
+    class EditEnded(Message):
         """The user is done with the input."""
 
     def __init__(
@@ -178,7 +178,7 @@ class FilterInput(Vertical):
         if self.offers.display:
             self._accept()
         elif self._history is None:
-            self.post_message(self.Left())
+            self.post_message(self.EditEnded())
         else:
             self.screen.focus_next()
 
@@ -190,7 +190,7 @@ class FilterInput(Vertical):
         elif self.input.value and self._history is not None:
             self.set_filter("")
         else:
-            self.post_message(self.Left())
+            self.post_message(self.EditEnded())
 
     def action_step(self, step: int) -> None:
         """Go through the completions or through the history."""
@@ -201,7 +201,7 @@ class FilterInput(Vertical):
             self._has_stepped = True
         elif self._history is None:
             if is_down:
-                self.post_message(self.Left())
+                self.post_message(self.EditEnded())
         elif is_down and not self._history.is_browsed:
             self._offer(is_requested=True)
         else:

@@ -138,21 +138,21 @@ class TalkPane(Vertical):
         """The frame whose moment is shown; None: now."""
         return self._moment
 
-    @on(TranscriptView.Moved)
+    @on(TranscriptView.Scrolled)
     def show_more(self) -> None:
         """Show earlier items at the top."""
         self.news()
 
-    @on(TranscriptView.Chosen)
-    def move_traffic(self, event: TranscriptView.Chosen) -> None:
+    @on(TranscriptView.CardChosen)
+    def move_traffic(self, event: TranscriptView.CardChosen) -> None:
         event.stop()
         talk = self.talk
         place = event.place - (1 if talk is not None and talk.left_out else 0)
         if talk is not None and self.view.has_focus and 0 <= place < len(talk.frames):
             self._inspection.traffic.go_to_entry(talk.frames[place])
 
-    @on(TranscriptView.Opened)
-    def open_item(self, event: TranscriptView.Opened) -> None:
+    @on(TranscriptView.ItemOpened)
+    def open_item(self, event: TranscriptView.ItemOpened) -> None:
         """Show the conversation of a subagent, or what a card holds besides text."""
         event.stop()
         if isinstance(event.item, SubagentItem):

@@ -148,8 +148,8 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
         if (order := self._order) is not None:
             self._sort_by(order.column, is_descending=not order.is_descending)
 
-    @on(ColumnHead.Clicked)
-    def sort_by_clicked(self, event: ColumnHead.Clicked) -> None:
+    @on(ColumnHead.HeadClicked)
+    def sort_by_clicked(self, event: ColumnHead.HeadClicked) -> None:
         event.stop()
         table = self._table
         column = None if table is None else table.column_at(self.lines.width, event.x)

@@ -118,7 +118,7 @@ class LineList(CursorList):
             return isinstance(message, LineList.CursorMoved) and message.list is self.list
 
     @dataclass
-    class Opened(Message):
+    class LineClicked(Message):
         """The user clicked the line under the cursor."""
 
         list: LineList
@@ -163,7 +163,7 @@ class LineList(CursorList):
 
     def on_click(self, event: Click) -> None:
         if event.chain > 1 and event.y + self.scroll_offset.y < self.count:
-            self.post_message(self.Opened(self))
+            self.post_message(self.LineClicked(self))
 
     def render_line(self, y: int) -> Strip:
         place, width = y + self.scroll_offset.y, self.width
@@ -226,7 +226,7 @@ class ColumnHead(Static):
     """
 
     @dataclass
-    class Clicked(Message):
+    class HeadClicked(Message):
         """The user clicked on it."""
 
         x: int
@@ -243,7 +243,7 @@ class ColumnHead(Static):
 
     def on_click(self, event: Click) -> None:
         event.stop()
-        self.post_message(self.Clicked(event.x))
+        self.post_message(self.HeadClicked(event.x))
 
 
 T = TypeVar("T")
@@ -439,8 +439,8 @@ class AnalysisTab(Vertical, Generic[T, A]):
         self.post_message(self.TargetChosen(line.target))
         return True
 
-    @on(LineList.Opened)
-    def choose_clicked(self, event: LineList.Opened) -> None:
+    @on(LineList.LineClicked)
+    def choose_clicked(self, event: LineList.LineClicked) -> None:
         event.stop()
         self.choose()
 

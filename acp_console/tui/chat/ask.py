@@ -81,7 +81,7 @@ class KeyAsk(Ask, can_focus=True):
     ]
 
     @dataclass
-    class Typed(Message):
+    class TextTyped(Message):
         """The user typed what decides nothing, probably the start of a prompt."""
 
         text: str
@@ -144,7 +144,7 @@ class KeyAsk(Ask, can_focus=True):
     def pass_on(self, text: str) -> None:
         """Pass on what was typed; all that follows goes there too, until the user comes back."""
         self._is_typing = True
-        self.post_message(self.Typed(text))
+        self.post_message(self.TextTyped(text))
 
     def action_scroll_part(self, by: int, pages: bool = False) -> None:
         """Scroll the part that does not fit, by rows or pages."""
@@ -156,7 +156,7 @@ class KeyAsk(Ask, can_focus=True):
 class ReadText(Static):
     """A text to read before the user agrees; it counts once its end was on the screen."""
 
-    class Seen(Message):
+    class EndSeen(Message):
         """Its end was on the screen for the first time."""
 
     was_seen = False
@@ -165,7 +165,7 @@ class ReadText(Static):
         """Note what stands on the screen: only that is rendered."""
         if not self.was_seen and shows_end(self, crop):
             self.was_seen = True
-            self.post_message(self.Seen())
+            self.post_message(self.EndSeen())
         return super().render_lines(crop)
 
 

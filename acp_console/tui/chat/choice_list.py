@@ -38,7 +38,7 @@ DIGITS: Final = "123456789"
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ChoiceLabel:
     """A choice; its label is safe to show, in one line."""
 
     label: str
@@ -59,7 +59,7 @@ class ChoiceLine(Static):
 
         place: int
 
-    class Seen(Message):
+    class WholeSeen(Message):
         """All of it was on the screen for the first time."""
 
     is_current = reactive(False)
@@ -68,7 +68,7 @@ class ChoiceLine(Static):
     """Whether it stands where it stays: what the first layout draws for a moment is not read."""
     was_seen = False
 
-    def __init__(self, place: int, line: Line) -> None:
+    def __init__(self, place: int, line: ChoiceLabel) -> None:
         super().__init__(markup=False)
         self.place = place
         self.line = line
@@ -112,7 +112,7 @@ class ChoiceLine(Static):
     def note_seen(self) -> None:
         if not self.was_seen:
             self.was_seen = True
-            self.post_message(self.Seen())
+            self.post_message(self.WholeSeen())
 
 
 class _Whole(Static):
@@ -141,7 +141,7 @@ class ChoiceList(Vertical):
     cursor = reactive(0)
     whole = getters.query_one(_Whole)
 
-    def __init__(self, lines: Sequence[Line], cursor: int = 0) -> None:
+    def __init__(self, lines: Sequence[ChoiceLabel], cursor: int = 0) -> None:
         super().__init__()
         self.lines = [ChoiceLine(place, line) for place, line in enumerate(lines)]
         self.cursor = cursor
@@ -241,7 +241,11 @@ class ChoiceAsk(KeyAsk):
     ]
 
     def __init__(
-        self, subject: object, timing: PermissionTiming, lines: Sequence[Line], cursor: int = 0
+        self,
+        subject: object,
+        timing: PermissionTiming,
+        lines: Sequence[ChoiceLabel],
+        cursor: int = 0,
     ) -> None:
         super().__init__(subject, timing)
         self.choices = ChoiceList(lines, cursor)
@@ -291,7 +295,7 @@ class ChoiceAsk(KeyAsk):
     def on_blur(self) -> None:
         self.call_later(self.show_hint)
 
-    @on(ChoiceLine.Seen)
+    @on(ChoiceLine.WholeSeen)
     def show_hint(self) -> None:
         """Show how to choose as soon as a choice counts."""
         if not _is_there(self):

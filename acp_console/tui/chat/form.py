@@ -24,9 +24,9 @@ from textual.widgets import Button, Checkbox, Input, Select, SelectionList, Stat
 from textual.widgets.selection_list import Selection
 
 from acp_console.chat.elicitation import (
-    Choice,
     Elicitation,
     ElicitationAnswer,
+    FieldChoice,
     FormField,
     FormRequest,
     PageRequest,
@@ -200,7 +200,7 @@ class PageView(KeyAsk):
             yield Button("Copy the address (c)", name="copy", compact=True, classes="allow")
             yield Button("No (n)", name="decline", compact=True, classes="reject")
 
-    @on(ReadText.Seen)
+    @on(ReadText.EndSeen)
     def note_what_is_seen(self) -> None:
         self.query_one(".unseen").display = False
 
@@ -271,7 +271,7 @@ def _label(field: FormField) -> Content:
     )
 
 
-def _title(choice: Choice) -> Content:
+def _title(choice: FieldChoice) -> Content:
     """Return the title of a choice; a text would be read as markup."""
     return Content(single_line(choice.title, CHOICE))
 

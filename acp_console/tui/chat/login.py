@@ -16,7 +16,7 @@ from textual.widgets import Button, Input, Static
 
 from acp_console.chat.logins import LoginMethod, login_line
 from acp_console.tui.chat.ask import PermissionTiming
-from acp_console.tui.chat.choice_list import ChoiceAsk, Line
+from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceLabel
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 KINDS = {
@@ -30,20 +30,20 @@ class LoginView(ChoiceAsk):
     """Offers the ways to log in, by number or click."""
 
     @dataclass
-    class Chosen(Message):
+    class MethodChosen(Message):
         """The user wants to log in."""
 
         method: LoginMethod
         variables: Mapping[str, str]
 
-    class Left(Message):
+    class LoginCancelled(Message):
         """The user does not want to log in after all."""
 
     def __init__(
         self, methods: Sequence[LoginMethod], timing: PermissionTiming, *, can_leave: bool = False
     ) -> None:
         """`can_leave`: whether the agent goes on without a login."""
-        lines = [Line(_label(each)) for each in methods]
+        lines = [ChoiceLabel(_label(each)) for each in methods]
         super().__init__(tuple(method.id for method in methods), timing, lines)
         self._methods = methods
         self._can_leave = can_leave
@@ -75,7 +75,7 @@ class LoginView(ChoiceAsk):
             self.focus()
         elif self._can_leave:
             event.stop()
-            self.post_message(self.Left())
+            self.post_message(self.LoginCancelled())
 
     def decides(self, key: str) -> bool:
         return self._filled is None and super().decides(key)
@@ -95,7 +95,7 @@ class LoginView(ChoiceAsk):
             text = f"Run this yourself, then press alt+r: {escape_controls(login_line(method))}"
             self.notify(text, markup=False, timeout=30)
         else:
-            self.post_message(self.Chosen(method, {}))
+            self.post_message(self.MethodChosen(method, {}))
 
     def _ask_for_variables(self, method: LoginMethod) -> None:
         """Ask for the values; they are handed to the agent and not kept."""
@@ -122,7 +122,7 @@ class LoginView(ChoiceAsk):
     def _take_variables(self) -> None:
         if self._filled is not None:
             values = {each.name or "": each.value for each in self.query(Input) if each.value}
-            self.post_message(self.Chosen(self._filled, values))
+            self.post_message(self.MethodChosen(self._filled, values))
 
 
 def _label(method: LoginMethod) -> str:

@@ -18,7 +18,7 @@ from textual.style import Style
 
 from acp_console.chat.permission_choices import first_choice, permission_choices
 from acp_console.tui.chat.ask import PermissionTiming
-from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceList, Line
+from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceLabel, ChoiceList
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.view import TranscriptView
 from acp_inspector.session.items import PermissionRequest, ToolCallItem
@@ -87,14 +87,14 @@ class CallDetails(TranscriptView, can_focus=False):
         if self._is_placed and not self.has_shown_end:
             self.has_shown_end = True
             # The options that allow count from now on.
-            self.post_message(self.Moved())
+            self.post_message(self.Scrolled())
 
 
 class PermissionView(ChoiceAsk):
     """Shows the call and offers the options; the choice goes up as a message."""
 
     @dataclass
-    class Chosen(Message):
+    class OptionChosen(Message):
         """The user chose an option."""
 
         prompt: PermissionView
@@ -114,7 +114,7 @@ class PermissionView(ChoiceAsk):
         call: ToolCallItem | None = None,
     ) -> None:
         self._offered = permission_choices(permission.options)
-        lines = [Line(each.label, each.key, not each.allows, each.is_whole)
+        lines = [ChoiceLabel(each.label, each.key, not each.allows, each.is_whole)
                  for each in self._offered]  # fmt: skip
         super().__init__(permission, timing, lines, first_choice(self._offered))
         self.permission = permission
@@ -170,7 +170,7 @@ class PermissionView(ChoiceAsk):
         """Whether all that is asked was on the screen, or the user does not want to see it."""
         return self._may_skip or self._details is None or self._details.has_shown_end
 
-    @on(TranscriptView.Moved)
+    @on(TranscriptView.Scrolled)
     def note_what_is_seen(self) -> None:
         self.show_hint()
 
@@ -197,4 +197,6 @@ class PermissionView(ChoiceAsk):
 
     def take(self, place: int) -> None:
         chosen = self._offered[place]
-        self.post_message(self.Chosen(self, self.permission, chosen.option_id, chosen.explains))
+        self.post_message(
+            self.OptionChosen(self, self.permission, chosen.option_id, chosen.explains)
+        )

@@ -15,7 +15,7 @@ from textual.timer import Timer
 
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.completion import (
-    Choice,
+    Suggestion,
     command_choices,
     file_choices,
     mention_before,
@@ -132,17 +132,17 @@ class PromptArea(Vertical):
 
     def _offer_menu(self) -> None:
         before = self.editor.text_before_cursor
-        choices: Sequence[Choice] = ()
+        choices: Sequence[Suggestion] = ()
         if self._before_search is not None:
             found = self._earlier_prompts(self.editor.text)
-            choices = [Choice(text, single_line(text, 200)) for text in found[:MAX_PROMPTS]]
+            choices = [Suggestion(text, single_line(text, 200)) for text in found[:MAX_PROMPTS]]
         elif commands := self._commands(before):
             choices = commands
         elif (mention := mention_before(before)) is not None:
             choices = self._mentions(mention)
         self._show_menu(choices, before)
 
-    def _show_menu(self, choices: Sequence[Choice], before: str = "") -> None:
+    def _show_menu(self, choices: Sequence[Suggestion], before: str = "") -> None:
         self.menu.offer(choices)
         searches = self._before_search is not None
         self.editor.has_menu = bool(choices) or searches
@@ -150,11 +150,11 @@ class PromptArea(Vertical):
         is_whole = any(choice.name == before.strip() for choice in self._commands(before.strip()))
         self.editor.takes_enter = searches or (bool(choices) and not is_whole)
 
-    def _commands(self, before: str) -> list[Choice]:
+    def _commands(self, before: str) -> list[Suggestion]:
         conversation = self._chat.conversation
         return command_choices(conversation.info.commands if conversation else [], before)
 
-    def _mentions(self, text: str) -> list[Choice]:
+    def _mentions(self, text: str) -> list[Suggestion]:
         if self._project_files is None:
             self._project_files = []
             self._find_project_files()
@@ -191,7 +191,7 @@ class PromptArea(Vertical):
     def take_clicked(self, event: PromptMenu.Picked) -> None:
         self._take(event.choice)
 
-    def _take(self, choice: Choice) -> None:
+    def _take(self, choice: Suggestion) -> None:
         if self._before_search is not None:
             self.close_menu()
             self._put(choice.text)

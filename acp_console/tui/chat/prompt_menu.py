@@ -11,7 +11,7 @@ from textual.events import Click
 from textual.message import Message
 from textual.widgets import Static
 
-from acp_console.chat.completion import Choice
+from acp_console.chat.completion import Suggestion
 from acp_protocol.host.sanitize import single_line
 
 ROWS: Final = 8
@@ -25,20 +25,20 @@ class PromptMenu(Static):
     class Picked(Message):
         """The user clicked on a line."""
 
-        choice: Choice
+        choice: Suggestion
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
         super().__init__(id=id, markup=False)
         self.display = False
-        self._choices: Sequence[Choice] = ()
+        self._choices: Sequence[Suggestion] = ()
         self._at = 0
 
     @property
-    def current(self) -> Choice | None:
+    def current(self) -> Suggestion | None:
         """The line under the cursor; None while there is no menu."""
         return self._choices[self._at] if self.display and self._choices else None
 
-    def offer(self, choices: Sequence[Choice]) -> None:
+    def offer(self, choices: Sequence[Suggestion]) -> None:
         """Show other lines; none hides it."""
         if choices != self._choices:
             self._choices, self._at = choices, 0
@@ -67,7 +67,7 @@ class PromptMenu(Static):
             self.post_message(self.Picked(self._choices[place]))
 
 
-def _line(choice: Choice, *, is_current: bool) -> Content:
+def _line(choice: Suggestion, *, is_current: bool) -> Content:
     name = single_line(choice.name, 100)
     gap = " " * max(NAME - len(name), 1)
     about = single_line(choice.about, 200)

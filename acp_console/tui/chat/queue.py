@@ -61,7 +61,7 @@ class QueuedPrompts(CursorList):
         place: int
         text: str
 
-    class Left(Message):
+    class EditorWanted(Message):
         """The user wants to go back to the editor."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
@@ -83,7 +83,7 @@ class QueuedPrompts(CursorList):
         self.lay_out()
         self.refresh(layout=True)
         if had_focus and not prompts:
-            self.post_message(self.Left())
+            self.post_message(self.EditorWanted())
 
     def watch_cursor(self) -> None:
         self.refresh()
@@ -99,7 +99,7 @@ class QueuedPrompts(CursorList):
         self.post_message(self.Removed(self.cursor, self._prompts[self.cursor]))
 
     def action_leave(self) -> None:
-        self.post_message(self.Left())
+        self.post_message(self.EditorWanted())
 
     def on_click(self, event: Click) -> None:
         event.stop()

@@ -131,7 +131,7 @@ class ChatScreen(Screen[None]):
     editor = getters.query_one("#editor", PromptEditor)
 
     @dataclass
-    class Closed(Message):
+    class CloseWanted(Message):
         """The user wants to close this chat."""
 
         screen: ChatScreen
@@ -301,9 +301,9 @@ class ChatScreen(Screen[None]):
         self.chat.answer_elicitation(event.request, event.answer)
         self.editor.focus()
 
-    @on(LoginView.Chosen)
+    @on(LoginView.MethodChosen)
     @work
-    async def log_in(self, event: LoginView.Chosen) -> None:
+    async def log_in(self, event: LoginView.MethodChosen) -> None:
         """Log in as the user has chosen; what a program does is done in this terminal."""
         method = event.method
         self._open_asks.wants_login = False
@@ -347,7 +347,7 @@ class ChatScreen(Screen[None]):
             if prompt is not None:
                 prompt.take_focus()
 
-    @on(LoginView.Left)
+    @on(LoginView.LoginCancelled)
     async def leave_login(self) -> None:
         self._open_asks.wants_login = False
         await self.asks.show()
@@ -420,8 +420,8 @@ class ChatScreen(Screen[None]):
     def action_edit_outside(self) -> None:
         self.prompt.edit_outside()
 
-    @on(PermissionView.Chosen)
-    def answer_permission(self, event: PermissionView.Chosen) -> None:
+    @on(PermissionView.OptionChosen)
+    def answer_permission(self, event: PermissionView.OptionChosen) -> None:
         if self.chat.answer(event.permission, event.option_id, event.prompt.subject_shown):
             self.editor.placeholder = EXPLAIN if event.wants_to_explain else PLACEHOLDER
             self.editor.focus()
@@ -431,8 +431,8 @@ class ChatScreen(Screen[None]):
         if isinstance(prompt := self.open_prompt(), ChoiceAsk):
             prompt.note_message(self.editor.text)
 
-    @on(KeyAsk.Typed)
-    def type_in_editor(self, event: KeyAsk.Typed) -> None:
+    @on(KeyAsk.TextTyped)
+    def type_in_editor(self, event: KeyAsk.TextTyped) -> None:
         self.editor.insert(event.text)
         self.editor.last_key_at = self._timing.clock()
         self.editor.focus()
@@ -480,7 +480,7 @@ class ChatScreen(Screen[None]):
         if not self.chat.take_back(event.place, event.text):
             self.notify("That prompt was sent already.", markup=False)
 
-    @on(QueuedPrompts.Left)
+    @on(QueuedPrompts.EditorWanted)
     def leave_queue(self) -> None:
         self.editor.focus()
 
@@ -566,7 +566,7 @@ class ChatScreen(Screen[None]):
 
     # One cursor for the conversation and its traffic
 
-    def on_traffic_pane_cursor_moved(self) -> None:
+    def on_traffic_pane_entry_chosen(self) -> None:
         self._rewind()
 
     def on_talk_pane_shown(self) -> None:
@@ -582,8 +582,8 @@ class ChatScreen(Screen[None]):
             self._search_bar.display = False
         self._rewind()
 
-    @on(TranscriptView.Chosen)
-    def move_traffic(self, event: TranscriptView.Chosen) -> None:
+    @on(TranscriptView.CardChosen)
+    def move_traffic(self, event: TranscriptView.CardChosen) -> None:
         conversation = self.chat.conversation
         if conversation is not None and self.traffic.is_shown and self.conversation.has_focus:
             frame = conversation.frame_of(self.conversation.cards[event.place].item)
@@ -598,12 +598,12 @@ class ChatScreen(Screen[None]):
         if session_id is not None:
             self.app.push_screen(SubagentScreen(self.chat, session_id))
 
-    @on(ChatSidebar.Opened)
-    def open_subagent(self, event: ChatSidebar.Opened) -> None:
+    @on(ChatSidebar.SubagentOpened)
+    def open_subagent(self, event: ChatSidebar.SubagentOpened) -> None:
         self.app.push_screen(SubagentScreen(self.chat, event.session_id))
 
-    @on(TranscriptView.Opened)
-    def open_from_transcript(self, event: TranscriptView.Opened) -> None:
+    @on(TranscriptView.ItemOpened)
+    def open_from_transcript(self, event: TranscriptView.ItemOpened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self.chat, event.item.session_id))
         else:
@@ -660,8 +660,8 @@ class ChatScreen(Screen[None]):
         elif self.check_action("cancel", ()):
             self.action_cancel()
 
-    @on(TranscriptView.Typed)
-    def type_from_transcript(self, event: TranscriptView.Typed) -> None:
+    @on(TranscriptView.LetterTyped)
+    def type_from_transcript(self, event: TranscriptView.LetterTyped) -> None:
         self.editor.insert(event.character)
         self.editor.focus()
 
@@ -790,7 +790,7 @@ class ChatScreen(Screen[None]):
         if len(self.chat.agent.sessions) > 1:
             text = "Close this chat? This stops its turn; the agent goes on with its other chats."
         if not self.chat.is_busy or await self._agrees(text, "Close"):
-            self.post_message(self.Closed(self))
+            self.post_message(self.CloseWanted(self))
 
     async def _agrees(self, text: str, yes: str) -> bool:
         return bool(await self.app.push_screen_wait(ConfirmScreen(text, yes=yes, no="Keep")))

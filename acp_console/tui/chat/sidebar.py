@@ -87,7 +87,7 @@ class ChatSidebar(Vertical):
         chat: ChatSession
 
     @dataclass
-    class Opened(Message):
+    class SubagentOpened(Message):
         """The user wants to see the transcript of a subagent of this chat."""
 
         session_id: str
@@ -147,7 +147,7 @@ class ChatSidebar(Vertical):
         if isinstance(target, ChatSession):
             self.post_message(self.Switched(target))
         elif target.kind == "subagent":
-            self.post_message(self.Opened(target.key))
+            self.post_message(self.SubagentOpened(target.key))
 
 
 def _chat_line(chat: ChatSession, *, is_current: bool, width: int) -> Content:

@@ -10,9 +10,9 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from acp_console.chat.elicitation import Choice, ElicitationAnswer, FormField, FormRequest
+from acp_console.chat.elicitation import ElicitationAnswer, FieldChoice, FormField, FormRequest
 from acp_console.tui.chat.ask import PermissionTiming, ReadText
-from acp_console.tui.chat.choice_list import ChoiceAsk, Line
+from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceLabel
 from acp_console.tui.chat.form import Answered, shown_text
 from acp_protocol.host.sanitize import escape_controls, single_line
 
@@ -30,9 +30,9 @@ class SingleChoiceForm(ChoiceAsk):
         answers = [ElicitationAnswer("accept", {field.name: each.value}) for each in field.choices]
         lines = [_line(each) for each in field.choices]
         if not field.is_required:
-            lines.append(Line("None of these", is_apart=True))
+            lines.append(ChoiceLabel("None of these", is_apart=True))
             answers.append(ElicitationAnswer("accept", {}))
-        lines.append(Line("No answer", "n", is_apart=True))
+        lines.append(ChoiceLabel("No answer", "n", is_apart=True))
         answers.append(ElicitationAnswer("decline"))
         values = [each.value for each in field.choices]
         cursor = values.index(field.default) if field.default in values else 0
@@ -50,7 +50,7 @@ class SingleChoiceForm(ChoiceAsk):
             yield ReadText(shown_text(text), classes="request-text", markup=False)
         yield from self.compose_choices()
 
-    @on(ReadText.Seen)
+    @on(ReadText.EndSeen)
     def note_what_is_seen(self) -> None:
         self.show_hint()
 
@@ -69,7 +69,9 @@ class SingleChoiceForm(ChoiceAsk):
             self.post_message(Answered(self._request, ElicitationAnswer("cancel")))
 
 
-def _line(choice: Choice) -> Line:
+def _line(choice: FieldChoice) -> ChoiceLabel:
     texts = [each for each in (choice.title, choice.description) if each]
     label = " · ".join(single_line(each, MAX_LABEL) for each in texts)
-    return Line(label, is_whole=all(len(escape_controls(each)) <= MAX_LABEL for each in texts))
+    return ChoiceLabel(
+        label, is_whole=all(len(escape_controls(each)) <= MAX_LABEL for each in texts)
+    )

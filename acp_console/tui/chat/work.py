@@ -162,8 +162,8 @@ class SubagentScreen(Overlay[None]):
             self._about = f"{state}{keys}"
             self.query_one("#subagent-about", Static).update(self._about)
 
-    @on(TranscriptView.Opened)
-    def open_other(self, event: TranscriptView.Opened) -> None:
+    @on(TranscriptView.ItemOpened)
+    def open_other(self, event: TranscriptView.ItemOpened) -> None:
         if isinstance(event.item, SubagentItem):
             self.app.push_screen(SubagentScreen(self._chat, event.item.session_id))
         else:

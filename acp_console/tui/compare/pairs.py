@@ -56,7 +56,7 @@ class PairList(CursorList):
     """
     COMPONENT_CLASSES = {"pair-list--cursor"}  # noqa: RUF012 - as Textual declares it
 
-    class Opened(Message):
+    class PairOpened(Message):
         """The pair under the cursor is to be shown whole."""
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's word
@@ -143,7 +143,7 @@ class PairList(CursorList):
         if self.chosen is None:
             self.toggle()
         else:
-            self.post_message(self.Opened())
+            self.post_message(self.PairOpened())
 
     def on_click(self, event: Click) -> None:
         # The base class has moved the cursor there.

@@ -99,7 +99,7 @@ class CompareScreen(Screen[None]):
     def action_whole(self) -> None:
         self.pairs.action_open()
 
-    @on(PairList.Opened)
+    @on(PairList.PairOpened)
     def show_whole(self) -> None:
         pair = self.pairs.chosen
         if pair is not None:

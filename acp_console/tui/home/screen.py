@@ -106,7 +106,7 @@ class HomeScreen(Screen[None]):
     options = getters.query_one("#entries", OptionList)
 
     @dataclass
-    class Chosen(Message):
+    class SourceChosen(Message):
         """The user wants to open `target`."""
 
         target: AgentSpec | ChatSession | ProxySource | FileSource
@@ -303,7 +303,7 @@ class HomeScreen(Screen[None]):
 
         target = self._shown[place].target
         if isinstance(target, AgentSpec | ChatSession | ProxySource | FileSource):
-            self._leave(self.Chosen(target))
+            self._leave(self.SourceChosen(target))
         elif isinstance(target, StoredSession):
             self._leave(self.Continued(target, agent_of(target, self._catalogue)))
         else:
@@ -343,7 +343,7 @@ class HomeScreen(Screen[None]):
                     return
                 catalogue.confirm(entry)
                 self._open_catalogue()
-            self._leave(self.Chosen(catalogue.spec(entry, is_remembered=True)))
+            self._leave(self.SourceChosen(catalogue.spec(entry, is_remembered=True)))
         except (AcpError, OSError) as problem:
             self.notify(escape_controls(str(problem)), severity="error", markup=False)
 

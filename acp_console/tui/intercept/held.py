@@ -78,7 +78,7 @@ class HeldRows(CursorList):
     """How times are written."""
 
     @dataclass
-    class Moved(Message):
+    class LineChosen(Message):
         """Another line is chosen, or with `is_above` the user moves on to the rows above."""
 
         is_above: bool = False
@@ -121,11 +121,11 @@ class HeldRows(CursorList):
     def choose(self, place: int) -> None:
         super().choose(place)
         self.redraw()
-        self.post_message(self.Moved())
+        self.post_message(self.LineChosen())
 
     def action_move(self, step: int) -> None:
         if self.cursor + step < 0:
-            self.post_message(self.Moved(is_above=True))
+            self.post_message(self.LineChosen(is_above=True))
         else:
             super().action_move(step)
 
@@ -189,7 +189,7 @@ class HeldPane(Vertical):
     editor = getters.query_one(FrameEditor)
 
     @dataclass
-    class Left(Message):
+    class FocusReturned(Message):
         """The focus belongs to the rows above."""
 
     def __init__(
@@ -267,7 +267,7 @@ class HeldPane(Vertical):
         has_focus = self.has_focus_within
         self.display = bool(state.held_frames) or self._is_writing
         if has_focus and not self.display:
-            self.post_message(self.Left())
+            self.post_message(self.FocusReturned())
         self._show_chosen()
 
     def on_descendant_blur(self) -> None:
@@ -280,11 +280,11 @@ class HeldPane(Vertical):
         self._show_chosen()
         self.refresh_bindings()
 
-    @on(HeldRows.Moved)
-    def show_other(self, event: HeldRows.Moved) -> None:
+    @on(HeldRows.LineChosen)
+    def show_other(self, event: HeldRows.LineChosen) -> None:
         event.stop()
         if event.is_above:
-            self.post_message(self.Left())
+            self.post_message(self.FocusReturned())
         else:
             self._show_chosen()
 
@@ -376,7 +376,7 @@ class HeldPane(Vertical):
             self.rows.focus()
         else:
             self.display = self.rows.count > 0
-            self.post_message(self.Left())
+            self.post_message(self.FocusReturned())
 
     def action_release(self) -> None:
         self._do("release")

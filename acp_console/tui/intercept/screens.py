@@ -186,8 +186,8 @@ class BreakpointsScreen(Dialog[None]):
             self.notify(f"Break on {single_line(text, 120)}", markup=False)
             self.dismiss()
 
-    @on(FilterInput.Left)
-    def leave_filter(self, event: FilterInput.Left) -> None:
+    @on(FilterInput.EditEnded)
+    def leave_filter(self, event: FilterInput.EditEnded) -> None:
         event.stop()
         self.points.focus()
 

@@ -49,7 +49,7 @@ class Minimap(Widget):
     """
 
     @dataclass
-    class Chosen(Message):
+    class PlaceChosen(Message):
         """A place was clicked: the first row from there on."""
 
         row: int
@@ -77,7 +77,9 @@ class Minimap(Widget):
 
     def on_click(self, event: Click) -> None:
         if event.x < len(self._spans):
-            self.post_message(self.Chosen(min(self._spans[event.x].begin, self._spans[-1].end - 1)))
+            self.post_message(
+                self.PlaceChosen(min(self._spans[event.x].begin, self._spans[-1].end - 1))
+            )
 
     def render_line(self, y: int) -> Strip:
         del y

@@ -124,7 +124,7 @@ class TrafficPane(Vertical):
     """
 
     @dataclass
-    class CursorMoved(Message):
+    class EntryChosen(Message):
         """The cursor stands on another entry; None: it follows the end."""
 
         n: int | None
@@ -379,13 +379,13 @@ class TrafficPane(Vertical):
         self._sync()
 
     @on(FilterInput.Confirmed)
-    @on(FilterInput.Left)
+    @on(FilterInput.EditEnded)
     def leave_filter(self, event: Message) -> None:
         event.stop()
         self.table.focus()
 
-    @on(FrameTable.Moved, "#frames")
-    def show_chosen(self, event: FrameTable.Moved) -> None:
+    @on(FrameTable.PositionChanged, "#frames")
+    def show_chosen(self, event: FrameTable.PositionChanged) -> None:
         event.stop()
         if self.table.has_moved:
             self._sought = None
@@ -393,7 +393,7 @@ class TrafficPane(Vertical):
         self.table.has_moved = False
         self._chosen()
         self._report_count()
-        self.post_message(self.CursorMoved(self.table.chosen))
+        self.post_message(self.EntryChosen(self.table.chosen))
 
     @on(FrameTable.PastEnd)
     def go_to_paused(self) -> None:
@@ -403,8 +403,8 @@ class TrafficPane(Vertical):
                 held.rows.cursor = 0
                 held.rows.focus()
 
-    @on(HeldPane.Left)
-    def leave_paused(self, event: HeldPane.Left) -> None:
+    @on(HeldPane.FocusReturned)
+    def leave_paused(self, event: HeldPane.FocusReturned) -> None:
         event.stop()
         self.table.focus()
 
@@ -412,8 +412,8 @@ class TrafficPane(Vertical):
         """Give the place of the details to the editor of paused messages while it is used."""
         self.set_class(any(held.has_focus_within for held in self.query(HeldPane)), "-held")
 
-    @on(Minimap.Chosen)
-    def go_to_place(self, event: Minimap.Chosen) -> None:
+    @on(Minimap.PlaceChosen)
+    def go_to_place(self, event: Minimap.PlaceChosen) -> None:
         event.stop()
         self.table.go_to(self._view.position_near(event.row))
         self.table.focus()

@@ -103,7 +103,7 @@ class FrameTable(CursorList):
     """What is shown if there is no row."""
 
     @dataclass
-    class Moved(Message):
+    class PositionChanged(Message):
         """The cursor moved to another position; `position` -1: there is none."""
 
         table: FrameTable
@@ -114,7 +114,7 @@ class FrameTable(CursorList):
             return self.table
 
         def can_replace(self, message: Message) -> bool:
-            return isinstance(message, FrameTable.Moved)
+            return isinstance(message, FrameTable.PositionChanged)
 
     @dataclass
     class PastEnd(Message):
@@ -300,7 +300,9 @@ class FrameTable(CursorList):
 
     def watch_cursor(self) -> None:
         self.refresh()
-        self.post_message(self.Moved(self, self.cursor if self.cursor < self._count else -1))
+        self.post_message(
+            self.PositionChanged(self, self.cursor if self.cursor < self._count else -1)
+        )
 
     def choose(self, place: int) -> None:
         """Move the cursor for the user; on the last row, new rows are followed."""
@@ -315,7 +317,7 @@ class FrameTable(CursorList):
         if self._count:
             event.prevent_default().stop()
             self._put_on_top(self._before(self.top, WHEEL_LINES, least=1))
-        self.post_message(self.Moved(self, self.cursor))
+        self.post_message(self.PositionChanged(self, self.cursor))
 
     def on_mouse_scroll_down(self, event: MouseScrollDown) -> None:
         lines = self._lines_from(self.top)

@@ -72,11 +72,11 @@ class TranscriptView(Widget, can_focus=True):
         Binding("space", "fold", "Fold", show=False),
     ]
 
-    class Moved(Message, bubble=True):
+    class Scrolled(Message, bubble=True):
         """The view stands somewhere else, or follows the end again."""
 
     @dataclass
-    class Chosen(Message):
+    class CardChosen(Message):
         """The user went to a card."""
 
         place: int
@@ -90,7 +90,7 @@ class TranscriptView(Widget, can_focus=True):
         total: int
 
     @dataclass
-    class Opened(Message):
+    class ItemOpened(Message):
         """The user wants to see more of an item than its card shows."""
 
         item: Item
@@ -102,7 +102,7 @@ class TranscriptView(Widget, can_focus=True):
         text: str
 
     @dataclass
-    class Typed(Message):
+    class LetterTyped(Message):
         """The user typed a letter that is no command, probably the start of a prompt."""
 
         character: str
@@ -232,7 +232,7 @@ class TranscriptView(Widget, can_focus=True):
         if len(found) < height:
             if self.top is not None:
                 self.top = None
-                self.post_message(self.Moved())
+                self.post_message(self.Scrolled())
             found = document.from_end(height)
         is_end = bool(found) and document.is_end(found[-1][0])
         self._end_row = len(found) - 1 if is_end else None
@@ -403,7 +403,7 @@ class TranscriptView(Widget, can_focus=True):
         if place is None and self.top is None:
             return
         self.top = place
-        self.post_message(self.Moved())
+        self.post_message(self.Scrolled())
         self._laid_out.refresh()
         self._layout_rows()
 
@@ -424,7 +424,7 @@ class TranscriptView(Widget, can_focus=True):
         """Scroll so that a card is on the screen, some rows below the top."""
         self.cursor = place
         self._stand_at(self._laid_out.moved((place, part, 0), -min(3, self.size.height // 4)))
-        self.post_message(self.Chosen(place))
+        self.post_message(self.CardChosen(place))
         self.refresh()
 
     def mark_changed(self, place: int | None) -> None:
@@ -508,14 +508,14 @@ class TranscriptView(Widget, can_focus=True):
         """Pass letters that are no commands on to the editor."""
         if event.character is not None and event.is_printable and event.key not in _KEYS:
             event.stop()
-            self.post_message(self.Typed(event.character))
+            self.post_message(self.LetterTyped(event.character))
 
     # Folding
 
     def action_attachments(self) -> None:
         """Open what the card holds besides text."""
         if self.cursor is not None:
-            self.post_message(self.Opened(self.cards[self.cursor].item))
+            self.post_message(self.ItemOpened(self.cards[self.cursor].item))
 
     def action_offer(self) -> None:
         """Put a command and its output into the prompt; elsewhere the letter begins a prompt."""
@@ -523,7 +523,7 @@ class TranscriptView(Widget, can_focus=True):
         if isinstance(item, ShellItem):
             self.post_message(self.Offered(item.as_prompt()))
         else:
-            self.post_message(self.Typed("s"))
+            self.post_message(self.LetterTyped("s"))
 
     def action_fold(self) -> None:
         if self.cursor is not None:
@@ -532,7 +532,7 @@ class TranscriptView(Widget, can_focus=True):
     def _toggle(self, place: int) -> None:
         card = self.cards[place]
         if card.opens:
-            self.post_message(self.Opened(card.item))
+            self.post_message(self.ItemOpened(card.item))
             return
         is_long = self.document.heights.total > self.size.height
         if not self._laid_out.toggle(place):
@@ -553,7 +553,7 @@ class TranscriptView(Widget, can_focus=True):
         self.cursor = at = places[min(max(next_, 0), len(places) - 1)]
         on_screen = {each.place[0] for each in self._shown if each.place is not None}
         if at in on_screen:
-            self.post_message(self.Chosen(at))
+            self.post_message(self.CardChosen(at))
             self.refresh()
         else:
             self.show_card(at)
@@ -620,7 +620,7 @@ class TranscriptView(Widget, can_focus=True):
             return
         place = shown.place[0]
         self.cursor = place
-        self.post_message(self.Chosen(place))
+        self.post_message(self.CardChosen(place))
         if shown.row.opens:
             self.action_attachments()
         elif self.document.is_head(shown.place):

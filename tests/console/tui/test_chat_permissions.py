@@ -358,7 +358,7 @@ async def test_what_was_chosen_for_a_call_as_it_was_is_not_sent(
         await until(pilot, lambda: "command: rm -r /" in say(app))
         now = app.screen.query_one(PermissionView)
         # A choice may be on its way when the call changes.
-        app.screen.post_message(PermissionView.Chosen(before, before.permission, "yes"))
+        app.screen.post_message(PermissionView.OptionChosen(before, before.permission, "yes"))
         await pilot.pause()
         assert app.screen.query_one(PermissionView) is now
         await until(pilot, lambda: "Press a number" in say(app))

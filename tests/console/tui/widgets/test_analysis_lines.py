@@ -21,7 +21,7 @@ class ListApp(App[None]):
     def compose(self) -> ComposeResult:
         yield LineList()
 
-    def on_line_list_opened(self, event: LineList.Opened) -> None:
+    def on_line_list_line_clicked(self, event: LineList.LineClicked) -> None:
         self.opened.append(event.list.chosen)
 
 

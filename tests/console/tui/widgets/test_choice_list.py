@@ -6,7 +6,7 @@ import asyncio
 
 from textual.app import App
 
-from acp_console.tui.chat.choice_list import ChoiceList, Line
+from acp_console.tui.chat.choice_list import ChoiceLabel, ChoiceList
 
 
 async def test_a_list_can_go_at_any_step_of_its_layout() -> None:
@@ -14,7 +14,7 @@ async def test_a_list_can_go_at_any_step_of_its_layout() -> None:
     app = App[None]()
     async with app.run_test() as pilot:
         for steps in range(20):
-            choices = ChoiceList([Line("Allow"), Line("Reject " * 50)])
+            choices = ChoiceList([ChoiceLabel("Allow"), ChoiceLabel("Reject " * 50)])
             await app.mount(choices)
             for _ in range(steps):
                 await asyncio.sleep(0)

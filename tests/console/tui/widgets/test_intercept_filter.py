@@ -31,7 +31,7 @@ class BoxApp(App[None]):
     def on_filter_input_confirmed(self, event: FilterInput.Confirmed) -> None:
         self.set.append(event.filter.source)
 
-    def on_filter_input_left(self) -> None:
+    def on_filter_input_edit_ended(self) -> None:
         self.has_left = True
 
 

@@ -44,10 +44,10 @@ class Asking(App[None]):
         timing = PermissionTiming(settle_s=self._settle_s, burst_s=0, flash_s=1000)
         yield PermissionView(permission(*self._names), timing, self._call)
 
-    def on_permission_view_chosen(self, event: PermissionView.Chosen) -> None:
+    def on_permission_view_option_chosen(self, event: PermissionView.OptionChosen) -> None:
         self.chosen.append(event.option_id)
 
-    def on_key_ask_typed(self, event: KeyAsk.Typed) -> None:
+    def on_key_ask_text_typed(self, event: KeyAsk.TextTyped) -> None:
         self.typed += event.text
 
 

@@ -43,7 +43,7 @@ class BarApp(App[None]):
     def on_filter_input_filter_changed(self, message: FilterInput.FilterChanged) -> None:
         self.wanted.append(str(message.filter))
 
-    def on_filter_input_left(self) -> None:
+    def on_filter_input_edit_ended(self) -> None:
         self.times_left += 1
 
     def on_filter_input_confirmed(self) -> None:

@@ -75,7 +75,7 @@ class TranscriptApp(App[None]):
     def copy_to_clipboard(self, text: str) -> None:
         self.copied.append(text)
 
-    def on_transcript_view_typed(self, event: TranscriptView.Typed) -> None:
+    def on_transcript_view_letter_typed(self, event: TranscriptView.LetterTyped) -> None:
         self.typed.append(event.character)
 
     def bell(self) -> None:
