@@ -7,32 +7,24 @@ error response from here, which the observer sees as injected.
 A stream that the server ends is opened again. One that breaks is opened again only where its events
 have ids: without these a message may be lost, and the connection ends with `RemoteClosedError`.
 
-Source: ACP, RFD "Streamable HTTP and WebSocket transport"; HTML, "Server-sent events".
+Source: ACP, RFD "Streamable HTTP and WebSocket transport".
 """
 
 from __future__ import annotations
 
 import itertools
 import logging
-import socket
-import ssl
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
-from typing import Final, Literal, TypeAlias, TypeVar
-from urllib.parse import urlsplit
-from urllib.request import getproxies
+from typing import Final, Literal, TypeAlias
 
 import anyio
 import httpx
-from anyio.abc import TaskGroup
-from httpx_sse import EventSource, ServerSentEvent
 
-from acp_protocol.concurrency import BackgroundTasks, Change
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.jsonrpc import Json, SuccessResponse, read_message
 from acp_protocol.transport.http import EVENT_STREAM
@@ -40,7 +32,6 @@ from acp_protocol.transport.http_exchanges import (
     LATER,
     REDIRECTS,
     ClientConnection,
-    EventBytes,
     Post,
     Refusal,
     is_structure,
@@ -49,14 +40,21 @@ from acp_protocol.transport.http_exchanges import (
     response_in,
     retry_after,
 )
+from acp_protocol.transport.http_frames import (
+    ERROR_BODY,
+    UNSENT,
+    HttpFrames,
+    HttpSetup,
+    events_in,
+    mapped_error,
+    opened,
+)
 from acp_protocol.transport.remote import (
     LIMITS,
     NEEDS_TLS_HINT,
     Notify,
-    RemoteAddressError,
     RemoteAgent,
     RemoteClosedError,
-    RemoteFrames,
     RemoteLimits,
     WireObserver,
     as_closed,
@@ -64,27 +62,18 @@ from acp_protocol.transport.remote import (
     in_one_line,
     is_refused,
     messages_in,
-    network_problem,
     retry_delays,
     shown_headers,
     shown_url,
-    spare_lookups,
-    ssl_context,
 )
-from acp_protocol.version import VERSION
 
 logger = logging.getLogger(__name__)
 
 MAX_REDIRECTS: Final = 5
-ERROR_BODY: Final = 64 * 2**10
-"""Bytes of a refusal that are read."""
 PYTHON_HINT: Final = (
     "servers made with the Python SDK cannot go on with a session over HTTP; "
     "use ws:// or wss:// in place of http"
 )
-INBOX: Final = 8
-"""Frames that wait to be received before streams are read no further."""
-_KEEP_ALIVE: Final = ((socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),)
 
 StreamEnd: TypeAlias = Literal["ended", "broken", "unreachable", "not listening"]
 
@@ -159,65 +148,12 @@ class _Answer:
         return refusal_of(self.status, self.body, self.media_type)
 
 
-class HttpFrames(RemoteFrames):
-    """Frames over HTTP: those that came on any response wait in one place to be received."""
-
-    def __init__(
-        self,
-        agent: RemoteAgent,
-        client: httpx.AsyncClient,
-        tasks: TaskGroup,
-        limits: RemoteLimits,
-        observer: WireObserver | None,
-        notify: Notify,
-    ) -> None:
-        super().__init__(agent, limits, observer, notify)
-        self._client = client
-        self._tasks = tasks
-        self._inbox: deque[bytes] = deque()
-        self._changed = Change()
-
-    async def receive(self) -> bytes:
-        while not self._inbox:
-            if self._end is not None or self._is_closing:
-                raise self.closed_error()
-            await self._changed.wait()
-        frame = self._inbox.popleft()
-        self._changed.notify()
-        self._received = self.framed(frame)
-        return frame
-
-    def _put(self, frame: bytes) -> None:
-        """Let a frame be received."""
-        self._inbox.append(frame)
-        self._changed.notify()
-
-    async def _wait_room(self) -> None:
-        """Wait while too many frames are not received yet; several streams may wait."""
-        while len(self._inbox) >= INBOX and self._end is None and not self._is_closing:
-            await self._changed.wait()
-
-    def _finish(self, reason: ConnectionClosedError | FrameTooLongError) -> None:
-        """End the connection; what came before is still received."""
-        if self._end is None and not self._is_closing:
-            self._end = reason
-            self._changed.notify()
-
-
 class HttpTransport(HttpFrames):
     """Frames over HTTP; made by `open_http`."""
 
-    def __init__(
-        self,
-        agent: RemoteAgent,
-        client: httpx.AsyncClient,
-        tasks: TaskGroup,
-        limits: RemoteLimits,
-        observer: WireObserver | None,
-        notify: Notify,
-    ) -> None:
-        super().__init__(agent, client, tasks, limits, observer, notify)
-        self._url = agent.url
+    def __init__(self, setup: HttpSetup) -> None:
+        super().__init__(setup)
+        self._url = setup.agent.url
         self._state = ClientConnection()
         self._streams: dict[str | None, _Stream] = {}
         self._postings: list[_Posting] = []
@@ -227,7 +163,7 @@ class HttpTransport(HttpFrames):
         self._is_cut_off = False
         """Whether the user knows that no stream can be opened."""
         self._numbers = itertools.count(1)
-        self._http_version = "" if agent.is_secure else "HTTP/1.1"
+        self._http_version = "" if setup.agent.is_secure else "HTTP/1.1"
         """Unknown until the first response where TLS decides it."""
 
     # The transport
@@ -250,22 +186,17 @@ class HttpTransport(HttpFrames):
         self._postings.append(posting)
         self._tasks.start_soon(self._run, posting)
 
-    async def aclose(self) -> None:
-        """End the connection on the server too."""
-        if self._is_closing:
-            return
-        self._is_closing = True
-        self._changed.notify()
+    async def _stop(self) -> None:
         with anyio.move_on_after(self._limits.close_s, shield=True):
             if self._end is None:
                 await self._send_last()
         for stream in self._streams.values():
             stream.scope.cancel()
-        with anyio.move_on_after(self._limits.close_s, shield=True):
-            if self._state.id is not None:
-                with suppress(_NotSentError, _UnknownOutcomeError):
-                    await self._exchange("DELETE", self._state.delete_headers())
-            await self._client.aclose()
+
+    async def _delete(self) -> None:
+        if self._state.id is not None:
+            with suppress(_NotSentError, _UnknownOutcomeError):
+                await self._exchange("DELETE", self._state.delete_headers())
 
     async def _send_last(self) -> None:
         """Wait for notifications and responses that are on their way."""
@@ -498,26 +429,15 @@ class HttpTransport(HttpFrames):
         except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise self._mapped(error) from None
         self._note_response(number, response)
-        if self._observer is not None and _has_message(body):
+        if _has_message(body):
             # The observer gets it right behind its response.
-            self._observer.wire("agent", self.framed(in_one_line(body)))
+            self._observe(in_one_line(body))
         return _Answer(response.status_code, response.headers, body)
-
-    async def _body(self, response: httpx.Response) -> bytes:
-        limit = self._limits.frame if response.is_success else ERROR_BODY
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > limit:
-                if response.is_success:
-                    self._finish(FrameTooLongError(limit))
-                break
-        return bytes(body[:limit])
 
     def _mapped(self, error: Exception) -> _NotSentError | _UnknownOutcomeError:
         """Return an error of httpx as one of ours."""
         refusal = mapped_error(self._agent, error, self._limits)
-        is_unsent = isinstance(error, _UNSENT)
+        is_unsent = isinstance(error, UNSENT)
         return _NotSentError(refusal) if is_unsent else _UnknownOutcomeError(refusal.reason)
 
     # Streams
@@ -673,8 +593,7 @@ class HttpTransport(HttpFrames):
             await self._wait_history(frame)
         known = {"event": kind if kind != "message" else "", "event_id": event_id}
         self._note("sse_event", id=number, **{key: each for key, each in known.items() if each})
-        if self._observer is not None:
-            self._observer.wire("agent", self.framed(frame))
+        self._observe(frame)
         if is_structure(frame):
             stream.taken += 1
             stream.is_taking = True
@@ -746,68 +665,6 @@ async def _note_sent(posting: _Posting, step: str, details: object) -> None:
         posting.sent.set()
 
 
-class _CleanStream(httpx.AsyncByteStream):
-    """The body of a stream of events, prepared for the decoder; see `EventBytes`.
-
-    A server that sends comments is not silent for long; then the stream counts as broken.
-    """
-
-    def __init__(self, response: httpx.Response, limits: RemoteLimits) -> None:
-        self._response = response
-        self._limits = limits
-
-    async def __aiter__(self) -> AsyncIterator[bytes]:
-        cleaner = EventBytes(self._limits.frame)
-        chunks = self._response.aiter_bytes()
-        while True:
-            with anyio.fail_after(self._limits.silence_s if cleaner.has_comments else None):
-                chunk = await anext(chunks, None)
-            if chunk is None:
-                return
-            if cleaned := cleaner.feed(chunk):
-                yield cleaned
-
-
-async def events_in(
-    response: httpx.Response, limits: RemoteLimits
-) -> AsyncGenerator[ServerSentEvent]:
-    """Yield the events of a stream.
-
-    Raises:
-        TimeoutError: a server that sends comments is silent.
-        FrameTooLongError: an event is beyond the limit.
-    """
-    cleaned = httpx.Response(
-        HTTPStatus.OK,
-        # The standard fixes the charset, whatever the header says.
-        headers={"content-type": f"{EVENT_STREAM}; charset=utf-8"},
-        stream=_CleanStream(response, limits),
-    )
-    async with aclosing(EventSource(cleaned).aiter_sse()) as events:
-        async for event in events:
-            yield event
-
-
-_UNSENT: Final = (
-    httpx.ConnectTimeout,
-    httpx.ConnectError,
-    httpx.ProxyError,
-    httpx.UnsupportedProtocol,
-)
-"""Errors before anything was sent."""
-
-
-def mapped_error(agent: RemoteAgent, error: Exception, limits: RemoteLimits) -> Refusal:
-    """Return an error of httpx for people."""
-    if isinstance(error, httpx.ConnectTimeout):
-        reason = f"{agent.host}: no connection within {limits.connect_s:g} s"
-        return Refusal(0, reason, is_passing=True)
-    if isinstance(error, _UNSENT):
-        problem = network_problem(agent, error)
-        return Refusal(0, problem.reason, problem.hint, problem.is_passing)
-    return Refusal(0, str(error) or f"the connection to {agent.host} broke")
-
-
 def _has_message(body: bytes) -> bool:
     return bool(body.strip()) and is_structure(body)
 
@@ -849,69 +706,3 @@ async def open_http(
     """
     async with opened(HttpTransport, agent, limits, observer, notify) as transport:
         yield transport
-
-
-Opened = TypeVar("Opened", bound=HttpFrames)
-
-
-@asynccontextmanager
-async def opened(
-    kind: type[Opened],
-    agent: RemoteAgent,
-    limits: RemoteLimits,
-    observer: WireObserver | None,
-    notify: Notify,
-) -> AsyncGenerator[Opened]:
-    """Open a transport of a kind; end it with the block."""
-    client = open_client(agent, limits)
-    async with BackgroundTasks() as tasks:
-        transport = kind(agent, client, tasks, limits, observer, notify)
-        try:
-            yield transport
-        finally:
-            await transport.aclose()
-
-
-def open_client(agent: RemoteAgent, limits: RemoteLimits) -> httpx.AsyncClient:
-    spare_lookups()
-    # Without TLS no certificates are read, which takes long.
-    verify = ssl_context(agent) or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    has_proxies = not agent.is_on_this_machine and bool(getproxies())
-    pool = httpx.Limits(max_connections=None, max_keepalive_connections=20)
-    headers = {"accept-encoding": "identity", "user-agent": f"acp-console/{VERSION}"}
-    own = {name.lower(): value for name, value in agent.own_headers.items()}
-    cookies = _cookies(agent, own.pop("cookie", ""))
-    try:
-        transport = None
-        if not has_proxies:
-            transport = httpx.AsyncHTTPTransport(
-                verify=verify,
-                http2=agent.is_secure,
-                limits=pool,
-                trust_env=False,
-                socket_options=_KEEP_ALIVE,
-            )
-        return httpx.AsyncClient(
-            verify=verify,
-            http2=agent.is_secure,
-            limits=pool,
-            trust_env=has_proxies,
-            transport=transport,
-            timeout=httpx.Timeout(None, connect=limits.connect_s),
-            headers={**headers, **own},
-            cookies=cookies,
-        )
-    except (ImportError, ValueError, httpx.InvalidURL):
-        raise RemoteAddressError(
-            "the proxy that the environment names, as in HTTPS_PROXY, cannot be used"
-        ) from None
-
-
-def _cookies(agent: RemoteAgent, header: str) -> httpx.Cookies:
-    """Return the cookies that the user gives; those of the server are kept beside them."""
-    cookies = httpx.Cookies()
-    host = urlsplit(agent.url).hostname or ""
-    for pair in filter(None, (each.strip() for each in header.split(";"))):
-        name, _, value = pair.partition("=")
-        cookies.set(name, value, domain=host if "." in host else f"{host}.local")
-    return cookies

@@ -14,20 +14,19 @@ from typing import Final
 
 import anyio
 import httpx
-from anyio.abc import TaskGroup
 
 from acp_protocol.dialects.openoxide_http import Exchange, exchange_of
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.jsonrpc import Request, read_message
 from acp_protocol.transport.http import CONNECTION_HEADER, EVENT_STREAM, JSON_TYPE
-from acp_protocol.transport.http_client import (
-    ERROR_BODY,
+from acp_protocol.transport.http_exchanges import REDIRECTS, Refusal, refusal_of, response_in
+from acp_protocol.transport.http_frames import (
     HttpFrames,
+    HttpSetup,
     events_in,
     mapped_error,
     opened,
 )
-from acp_protocol.transport.http_exchanges import REDIRECTS, Refusal, refusal_of, response_in
 from acp_protocol.transport.remote import (
     LIMITS,
     Notify,
@@ -47,20 +46,12 @@ _HEADERS: Final = {"content-type": JSON_TYPE, "accept": f"{JSON_TYPE}, {EVENT_ST
 class OpenoxideTransport(HttpFrames):
     """Frames over the HTTP of OpenOxide; made by `open_openoxide`."""
 
-    def __init__(
-        self,
-        agent: RemoteAgent,
-        client: httpx.AsyncClient,
-        tasks: TaskGroup,
-        limits: RemoteLimits,
-        observer: WireObserver | None,
-        notify: Notify,
-    ) -> None:
-        super().__init__(agent, client, tasks, limits, observer, notify)
+    def __init__(self, setup: HttpSetup) -> None:
+        super().__init__(setup)
         self._id: str | None = None
         self._opened: anyio.Event | None = None
         """Set when `initialize` has a response; None before it is sent."""
-        self._posts = anyio.Semaphore(limits.open_posts)
+        self._posts = anyio.Semaphore(setup.limits.open_posts)
 
     async def send(self, line: bytes) -> None:
         """Post a frame; wait only if too many are on their way."""
@@ -72,18 +63,11 @@ class OpenoxideTransport(HttpFrames):
             self._observer.wire("client", self.framed(line))
         self._tasks.start_soon(self._run, line)
 
-    async def aclose(self) -> None:
-        """End the connection on the server too."""
-        if self._is_closing:
-            return
-        self._is_closing = True
-        self._changed.notify()
-        with anyio.move_on_after(self._limits.close_s, shield=True):
-            if self._id is not None:
-                with suppress(httpx.HTTPError):
-                    headers = {CONNECTION_HEADER: self._id}
-                    await self._client.delete(self._agent.url, headers=headers)
-            await self._client.aclose()
+    async def _delete(self) -> None:
+        if self._id is not None:
+            with suppress(httpx.HTTPError):
+                headers = {CONNECTION_HEADER: self._id}
+                await self._client.delete(self._agent.url, headers=headers)
 
     async def _run(self, frame: bytes) -> None:
         message = read_message(frame)
@@ -122,15 +106,7 @@ class OpenoxideTransport(HttpFrames):
         if response.is_success and media_type.startswith(EVENT_STREAM):
             await self._take_events(response, exchange)
             return
-        limit = self._limits.frame if response.is_success else ERROR_BODY
-        body = bytearray()
-        async for chunk in response.aiter_bytes():
-            body += chunk
-            if len(body) > limit:
-                if response.is_success:
-                    raise FrameTooLongError(limit)
-                break
-        body = bytes(body[:limit])
+        body = await self._body(response)
         if exchange is not None and response_in(body) is not None:
             if is_opening and response.is_success:
                 self._id = response.headers.get(CONNECTION_HEADER)
@@ -161,16 +137,15 @@ class OpenoxideTransport(HttpFrames):
         elif exchange is None:
             self._notify(f"a message did not reach the agent: {refusal.reason}")
         elif self._end is None and not self._is_closing:
-            self._note(exchange.failure(refusal.reason))
+            self._take_frame(exchange.failure(refusal.reason))
 
     async def _hand_on(self, frame: bytes) -> None:
         """Let a frame be received; wait while too many are not received yet."""
-        self._note(frame)
+        self._take_frame(frame)
         await self._wait_room()
 
-    def _note(self, frame: bytes) -> None:
-        if self._observer is not None:
-            self._observer.wire("agent", self.framed(frame))
+    def _take_frame(self, frame: bytes) -> None:
+        self._observe(frame)
         self._put(frame)
 
 

@@ -11,7 +11,8 @@ import pytest
 from acp_inspector.journal import Frame, Journal, JournalEvent
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json, encode, encode_error, encode_request, parse
-from acp_protocol.transport.http_client import INBOX, open_http
+from acp_protocol.transport.http_client import open_http
+from acp_protocol.transport.http_frames import INBOX
 from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, RemoteLimits
 from tests.protocol.transport.raw_server import (
     ID,
