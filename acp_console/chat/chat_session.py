@@ -38,6 +38,7 @@ from acp_inspector.session.items import (
     Item,
     Notice,
     PermissionRequest,
+    PlanItem,
     ToolCallItem,
     UserMessage,
 )
@@ -97,6 +98,7 @@ class ChatSession:
         earlier: what is known of a session to resume or fork, to be shown above; where the agent
         cannot go on with it, a new session begins below.
         known_title: the title that the agent gave the session before.
+        continues: the id in the store of the session to resume.
         forget_draft: called once the draft of the session is kept with this run of the agent.
         on_change: called whenever there is something new to show; must be quick.
     """
@@ -112,6 +114,7 @@ class ChatSession:
         servers: Sequence[Mapping[str, Json]] | None = None,
         earlier: Sequence[Item] = (),
         known_title: str = "",
+        continues: str = "",
         forget_draft: Callable[[], object] = lambda: None,
         on_change: Callable[[], object] = lambda: None,
     ) -> None:
@@ -136,6 +139,12 @@ class ChatSession:
         self._has_items = bool(earlier)
         self._forget_draft = forget_draft
         self._known_title = known_title
+        self._continues = continues
+        self._keeps_title = False
+        """Whether the title stays what it was: the agent knows only the newest part."""
+        plans = (item for item in reversed(earlier) if isinstance(item, PlanItem))
+        self._known_plan = next(plans, None)
+        """The plan of an earlier process of the agent."""
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
         self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
@@ -207,7 +216,16 @@ class ChatSession:
         """The agent's title for the session, also one of before a resume; untrusted."""
         conversation = self.conversation
         title = conversation.info.title if conversation is not None else None
+        if self._keeps_title:
+            return self._known_title
         return title or self._known_title
+
+    @property
+    def plan(self) -> Sequence[Json]:
+        """The steps of its plan, also of one from before a resume."""
+        plan = None if self.conversation is None else self.conversation.plan
+        plan = plan or self._known_plan
+        return [] if plan is None else plan.entries
 
     @property
     def journal(self) -> Journal:
@@ -426,6 +444,9 @@ class ChatSession:
         async def set_title(link: AgentConnection) -> None:
             assert self.session_id is not None
             await link.set_title(self.session_id, title)
+            if self._keeps_title:
+                self._keeps_title = False
+                self._note_continued()
 
         self.do(set_title)
 
@@ -506,6 +527,8 @@ class ChatSession:
     def prepare(self) -> None:
         """Get ready for a new process of the agent."""
         self._known_title = self.session_title
+        if self.conversation is not None:
+            self._known_plan = self.conversation.plan or self._known_plan
         self._close_permissions()
         self._keep_open()
         self._login = self._running = None
@@ -532,8 +555,10 @@ class ChatSession:
 
     def _keep_open(self) -> None:
         """Remember the session, to go on with it in the next process or connection."""
-        if self.is_open:
+        if self.is_open and self.session_id is not None:
             self._source, self._was_open, self._is_restarted = self.session_id, True, True
+            run = self.agent.run_record
+            self._continues = "" if run is None else run.id_of(self.session_id)
 
     def resend(self) -> None:
         """Send the running prompt again once the agent has started again."""
@@ -626,7 +651,7 @@ class ChatSession:
         if self._expects_replay:
             self._expects_replay, self._must_reset = False, True
             self._changed_items.clear()
-            self._judged = None
+            self._judged = self._known_plan = None
         self._changed_items.append(item)
         if isinstance(item, ToolCallItem):
             # Output may have come before the call that shows it.
@@ -687,6 +712,9 @@ class ChatSession:
         session_id = self._opened["sessionId"]
         assert isinstance(session_id, str)
         self.session_id = session_id
+        if way == "new" and self._was_open:
+            self._keeps_title = bool(self._known_title)
+            self._note_continued()
         self._state.take("opened")
         self._say_how_it_goes_on(way)
         self._is_lost = False
@@ -698,6 +726,12 @@ class ChatSession:
             self._changed_items.append(Notice(sentence, sentence))
         if way == "new":
             await self._configure(link, session_id)
+
+    def _note_continued(self) -> None:
+        """Note in the store that the new session of the agent goes on with the one before."""
+        run, session_id = self.agent.run_record, self.session_id
+        if run is not None and session_id is not None and self._continues:
+            run.continue_in(session_id, self._continues, keeps_title=self._keeps_title)
 
     def _say_how_it_goes_on(self, way: OpeningWay) -> None:
         """Add a notice for a session of an earlier process or connection, unless it is repeated."""

@@ -54,10 +54,10 @@ SUFFIXES: Final[dict[str, Format]] = {
     ".ndjson": "recording",
 }
 LIST: Final = Layout(
-    columns=("id", "used", "state", "agent", "directory", "context", "session"),
+    columns=("id", "used", "state", "agent", "directory", "turns", "context", "session"),
     words=("id", "used", "state", "agent", "directory", "session"),
     flexible="session",
-    spare=("context", "directory", "agent"),
+    spare=("context", "turns", "directory", "agent"),
 )
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -141,7 +141,7 @@ def show_command(*, id_: str | None, format_: str) -> int:
         click.echo(_json(session), nl=False)
         return exit_codes.DONE
     click.echo(single_line(f"{session.id}  {_about(session)}", WIDTH))
-    for part in (*session.earlier, session):
+    for part in session.parts:
         click.echo(f"recorded in {escape_controls(str(part.recording))}")
     for talk in read_conversations(session):
         for line in transcript_lines(talk.at(talk.cursor.n)):
@@ -306,8 +306,9 @@ def _list(sessions: Sequence[StoredSession]) -> int:
             each.state,
             cell_text(each.agent.title),
             cell_text(below_home(each.cwd)),
+            str(each.prompts),
             _context(each.usage),
-            cell_text(each.title or each.draft or "nothing was said"),
+            cell_text(each.title or ("(draft)" if each.draft else "nothing was said")),
         )
         for each in sessions
     ]
@@ -400,5 +401,5 @@ def _facts(session: StoredSession) -> dict[str, Json]:
         "usage": asdict(session.usage),
         "draft": session.draft,
         "parent": session.parent,
-        "recordings": [str(each.recording) for each in (*session.earlier, session)],
+        "recordings": [str(each.recording) for each in session.parts],
     }

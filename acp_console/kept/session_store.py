@@ -123,6 +123,10 @@ class _SessionFacts:
     """The method that opened it."""
     parent: str | None = None
     """The session that it was forked from, or works for."""
+    continues: str = ""
+    """The id in this store of the session that it goes on with, in a new session of the agent."""
+    keeps_title: bool = False
+    """Whether it keeps the title of that one, whatever the agent calls it."""
     is_closed: bool = False
     usage: Usage = Usage()
     draft: str = ""
@@ -199,6 +203,15 @@ class StoredSession:
     """Other directories that the agent may read and write in it."""
     servers: tuple[str, ...] | None = None
     """The names of its MCP servers; None: not known."""
+    continues: str = ""
+    """The id here of the session that it goes on with, in a new session of the agent."""
+    keeps_title: bool = False
+    """Whether it keeps the title of that one, whatever the agent calls it."""
+
+    @property
+    def parts(self) -> tuple[StoredSession, ...]:
+        """What was said in each run, oldest first; the last is this."""
+        return (*self.earlier, self)
 
 
 class StoredRun:
@@ -212,6 +225,8 @@ class StoredRun:
         self.facts = facts
         self._warn = warn
         self._last: dict[str, tuple[SessionInfo, int]] = {}
+        self._continued: dict[str, tuple[str, bool]] = {}
+        """What sessions go on with, and whether they keep its title."""
         self._saved_at = 0.0
 
     def note(self, talk: Conversation) -> None:
@@ -237,10 +252,29 @@ class StoredRun:
         is_urgent |= known.title != (title := _storable(info.title or ""))
         known.title, known.is_closed = title, info.is_closed
         known.opened_by, known.parent = info.opened_by, info.parent
+        known.continues, known.keeps_title = self._continued.get(talk.session_id, ("", False))
         known.directories = [each for each in info.directories if isinstance(each, str)]
         known.servers = info.servers
         known.prompts, known.usage, known.last_used = turns, Usage.of(info.usage), now
         if is_urgent or monotonic() - self._saved_at > SAVE_INTERVAL_S:
+            self._save()
+
+    def id_of(self, session_id: str) -> str:
+        """Return the id of a session in the store; empty if this run is not recorded."""
+        return "" if self.recording is None else _stored_id(self.recording, session_id)
+
+    def continue_in(self, session_id: str, earlier: str, *, keeps_title: bool) -> None:
+        """Note that a new session of the agent goes on with one of the store.
+
+        Args:
+            session_id: the agent's id of the new session.
+            earlier: the id in the store of the other one.
+            keeps_title: whether it keeps the title of that one, whatever the agent calls it.
+        """
+        self._continued[session_id] = earlier, keeps_title
+        known = self.facts.sessions.get(session_id)
+        if known is not None:
+            known.continues, known.keeps_title = earlier, keeps_title
             self._save()
 
     def keep_draft(self, session_id: str, text: str) -> bool:
@@ -407,18 +441,17 @@ class SessionStore:
             cwd: only those in that directory.
             with_empty: also those in which nothing was said.
         """
-        newest: dict[tuple[str, str], StoredSession] = {}
-        replaced: list[StoredSession] = []
+        rows: dict[str, StoredSession] = {}
+        newest: dict[tuple[str, str], str] = {}
+        """Which of them has an id of an agent: agents use ids again for other sessions."""
         for session in (each for run in self._runs() for each in self._sessions_of(run)):
             key = session.agent.name, session.session_id
-            before = newest.pop(key, None)
-            if before is None or session.opened_by in RESTORING:
-                newest[key] = session if before is None else _continued(before, session)
-            else:
-                # Another session with the same id.
-                replaced.append(before)
-                newest[key] = session
-        found = sorted((*replaced, *newest.values()), key=lambda each: each.last_used, reverse=True)
+            is_restored = session.opened_by in RESTORING
+            earlier = session.continues or (newest.get(key, "") if is_restored else "")
+            before = rows.pop(earlier, None)
+            rows[session.id] = session if before is None else _continued(before, session)
+            newest[key] = session.id
+        found = sorted(rows.values(), key=lambda each: each.last_used, reverse=True)
         return [
             each
             for each in found
@@ -434,6 +467,8 @@ class SessionStore:
     def find(self, id_: str) -> StoredSession:
         """Return the session whose id begins with `id_`, or that the agent calls so.
 
+        A session keeps the ids that it had before it was continued.
+
         Raises:
             UnknownSessionError: there is none, or there are several.
         """
@@ -442,7 +477,10 @@ class SessionStore:
         found = [
             each
             for each in sessions
-            if each.session_id == id_ or (is_prefix and each.id.startswith(id_))
+            if any(
+                part.session_id == id_ or (is_prefix and part.id.startswith(id_))
+                for part in each.parts
+            )
         ]
         if len(found) == 1:
             return found[0]
@@ -463,7 +501,7 @@ class SessionStore:
             RunningSessionError: a console has it open.
             OSError: a file cannot be changed.
         """
-        for part in (session, *session.earlier):
+        for part in session.parts:
             with _lock_of(part.recording) as is_free:
                 if not is_free:
                     raise RunningSessionError(
@@ -513,9 +551,8 @@ class SessionStore:
             with _lock_of(recording) as is_free:
                 state = "interrupted" if is_free else "running"
         for session_id, known in facts.sessions.items():
-            id_ = sha256(f"{recording.name}/{session_id}".encode(errors="replace")).hexdigest()
             yield StoredSession(
-                id=id_[:ID_CHARS],
+                id=_stored_id(recording, session_id),
                 session_id=session_id,
                 agent=agent,
                 cwd=Path(known.cwd),
@@ -533,6 +570,8 @@ class SessionStore:
                 is_named=bool(known.title),
                 directories=tuple(map(Path, known.directories)),
                 servers=None if known.servers is None else tuple(known.servers),
+                continues=known.continues,
+                keeps_title=known.keeps_title,
             )
 
     def _make_folder(self) -> None:
@@ -590,7 +629,8 @@ def read_conversations(session: StoredSession) -> list[Conversation]:
         if talk is None:
             continue
         talks.insert(0, talk)
-        if part.opened_by != "session/resume" or _is_replayed(talk):
+        is_part = part.continues or part.opened_by == "session/resume"
+        if not is_part or _is_replayed(talk):
             break
     return talks
 
@@ -609,11 +649,11 @@ def read_decisions(session: StoredSession) -> list[Decision]:
             get_string(entry.data, "option_name"),
             get_string(entry.data, "kind"),
         )
-        for part in (*session.earlier, session)
+        for part in session.parts
         for entry in _entries(part.recording)
         if isinstance(entry, JournalEvent)
         and entry.name == "decision"
-        and entry.data.get("session") == session.session_id
+        and entry.data.get("session") == part.session_id
     ]
 
 
@@ -626,7 +666,7 @@ def export_recording(session: StoredSession, path: Path) -> None:
         RecordingError: a file cannot be read or written, or `path` exists.
     """
     parts: list[tuple[Path, Collection[str]]] = []
-    for part in (*session.earlier, session):
+    for part in session.parts:
         facts = _facts_of(part.recording)
         others = () if facts is None else facts.sessions.keys() - {part.session_id}
         parts.append((part.recording, others))
@@ -724,10 +764,16 @@ def _kept(recording: Path, sessions: Collection[str]) -> Iterator[Entry]:
             yield entry
 
 
+def _stored_id(recording: Path, session_id: str) -> str:
+    found = sha256(f"{recording.name}/{session_id}".encode(errors="replace")).hexdigest()
+    return found[:ID_CHARS]
+
+
 def _continued(before: StoredSession, session: StoredSession) -> StoredSession:
+    has_title = session.is_named and not session.keeps_title
     return replace(
         session,
-        title=session.title if session.is_named else before.title or session.title,
+        title=session.title if has_title else before.title or session.title,
         is_named=session.is_named or before.is_named,
         started=before.started,
         prompts=before.prompts + session.prompts,

@@ -405,6 +405,7 @@ class ConsoleApp(ThemedApp[int]):
             servers=None if session.servers is None else self._servers(spec, session.servers),
             earlier=earlier,
             known_title=session.title if session.is_named else "",
+            continues=session.id,
             forget_draft=partial(self._store.keep_draft, session, "")
             if self._store is not None
             else lambda: None,

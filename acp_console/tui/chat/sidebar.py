@@ -129,12 +129,9 @@ class ChatSidebar(Vertical):
         conversation = self._chat.conversation
         if past is not None:
             parts = _past(past, self._chat.cwd, width)
-        elif conversation is None:
-            parts = iter(())
         else:
-            plan = [] if conversation.plan is None else conversation.plan.entries
-            usage = conversation.info.usage
-            parts = _about(plan, usage, files.files(), self._chat.cwd, width)
+            usage = None if conversation is None else conversation.info.usage
+            parts = _about(self._chat.plan, usage, files.files(), self._chat.cwd, width)
         about = Content("\n").join(parts)
         if about != self._about:
             self._about = about

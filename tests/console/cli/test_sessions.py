@@ -45,11 +45,22 @@ def test_the_list_shows_the_last_used_session_first(store: SessionStore, call: C
     )
     recorded(store, *opening("session/new", "b"), *turn("b", "rename\x1b[31m Token"))
     heading, first, second = call("sessions", "ls").out.splitlines()
-    assert heading.split() == ["id", "used", "state", "agent", "directory", "context", "session"]
+    columns = ["id", "used", "state", "agent", "directory", "turns", "context", "session"]
+    assert heading.split() == columns
     assert "rename␛[31m Token" in first
     assert "38 %  0.42 USD" in second
     assert "fix the flaky test" in second
     assert call("sessions").out == call("sessions", "ls").out
+
+
+def test_a_prompt_that_was_not_sent_is_no_title(store: SessionStore, call: Call) -> None:
+    both = [*opening("session/new", "a"), *opening("session/new", "b", id_=3), *turn("b", "x")]
+    recorded(store, *both)
+    for each in store.sessions(with_empty=True):
+        store.keep_draft(each, "not sent")
+    listed = call("sessions", "ls").out
+    assert "(draft)" in listed
+    assert "not sent" not in listed
 
 
 def test_the_list_is_selected_by_agent_and_directory(

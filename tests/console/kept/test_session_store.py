@@ -32,6 +32,7 @@ from acp_console.kept.session_store import (
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.recording.reader import read_recording
 from acp_inspector.session.items import AgentMessage, ToolCallItem, UserMessage
+from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import encode_request
 from tests.console.conftest import Agent
 from tests.console.recorded_runs import (
@@ -61,9 +62,22 @@ while True:
 class Chat:
     """A chat that is driven as a screen drives it."""
 
-    def __init__(self, agent: AgentSpec, cwd: Path, store: SessionStore) -> None:
+    def __init__(
+        self, agent: AgentSpec, cwd: Path, store: SessionStore, kept: StoredSession | None
+    ) -> None:
         self.agent = RunningAgent(agent, cwd, store=store)
         self.session = ChatSession(self.agent, on_change=self._changed)
+        if kept is not None:
+            self.agent.sessions.clear()
+            self.session = ChatSession(
+                self.agent,
+                way="resume",
+                session_id=kept.session_id,
+                earlier=[item for talk in read_conversations(kept) for item in talk.items],
+                known_title=kept.title if kept.is_named else "",
+                continues=kept.id,
+                on_change=self._changed,
+            )
         self._has_changed = anyio.Event()
 
     def _changed(self) -> None:
@@ -88,8 +102,11 @@ class Chat:
 
 
 @asynccontextmanager
-async def chat(agent: AgentSpec, cwd: Path, store: SessionStore) -> AsyncGenerator[Chat]:
-    found = Chat(agent, cwd, store)
+async def chat(
+    agent: AgentSpec, cwd: Path, store: SessionStore, kept: StoredSession | None = None
+) -> AsyncGenerator[Chat]:
+    """Run a chat, one that was kept if `kept` is given."""
+    found = Chat(agent, cwd, store, kept)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(found.agent.run)
         yield found
@@ -199,13 +216,57 @@ async def test_each_run_of_an_agent_has_a_recording_of_its_own(
         talk.session.restart()
         await talk.until(lambda: talk.session.state == "starting")
         await talk.turn("second")
-    newest, oldest = store.sessions()
-    assert texts(newest) == ["second", "you said second"]
-    assert texts(oldest) == ["first", "you said first"]
+    kept = only(store)
+    assert texts(kept) == ["first", "you said first", "second", "you said second"]
+    oldest, newest = kept.parts
     for each in (newest, oldest):
         entries = read_recording(each.recording).entries
         assert entries[0].seq == 1
         assert entries[0].time < 60
+
+
+FORGETFUL = """
+greet(agentCapabilities={"sessionCapabilities": {"resume": {}}})
+message = json.loads(sys.stdin.readline())
+if message["method"] == "session/resume":
+    tell(id=message["id"], error={"code": -32002, "message": "no such session"})
+    message = hear("session/new")
+tell(id=message["id"], result={"sessionId": "s1"})
+while True:
+    prompt = hear("session/prompt")
+    text = prompt["params"]["prompt"][0]["text"]
+    update("session_info_update", title="about " + text)
+    if text == "first":
+        update("plan", entries=[{"content": "think", "status": "pending", "priority": "low"}])
+    end(prompt)
+"""
+
+
+async def test_a_session_that_the_agent_forgot_goes_on_as_one_with_its_title_and_plan(
+    agent: Agent, tmp_path: Path, store: SessionStore
+) -> None:
+    forgetful = command_agent(agent(FORGETFUL))
+    async with chat(forgetful, tmp_path, store) as talk:
+        await talk.turn("first")
+    # Another one, to which the agent gives the same id.
+    async with chat(forgetful, tmp_path, store) as talk:
+        await talk.turn("other")
+    kept = store.sessions()[-1]
+    async with chat(forgetful, tmp_path, store, kept) as talk:
+        await talk.turn("second")
+        assert talk.session.session_title == "about first"
+        assert [get_string(each, "content") for each in talk.session.plan] == ["think"]
+    newest, other = store.sessions()
+    assert (newest.title, newest.prompts, texts(newest)) == ("about first", 2, ["first", "second"])
+    assert (other.title, other.prompts) == ("about other", 1)
+    # It can be found by the id that it had, and goes on once more.
+    assert store.find(kept.id) == newest
+    async with chat(forgetful, tmp_path, store, newest) as talk:
+        await talk.turn("third")
+    newest, other = store.sessions()
+    assert (newest.title, texts(newest)) == ("about first", ["first", "second", "third"])
+    store.remove(newest)
+    assert store.sessions(with_empty=True) == [other]
 
 
 async def test_an_agent_that_ends_by_itself_has_failed(
