@@ -1,7 +1,8 @@
-"""Agents over HTTP/1.1 and WebSocket: our server beside the TypeScript SDK's, doing the same.
+"""Agents over HTTP/1.1, HTTP/2 and WebSocket: our server beside the TypeScript SDK's.
 
-The client is a few lines on bare sockets, so that it costs little and the same for both. The SDK's
-server needs Node.js and what `make interop` installs; without them its rows say so.
+Both do the same. The client is a few lines on bare sockets, so that it costs little and the same
+for both. The SDK's server needs Node.js and what `make interop` installs; without them its rows say
+so.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import os
 import re
 import shutil
 import socket
+import ssl
 import statistics
 import subprocess
 import sys
@@ -23,8 +25,10 @@ from pathlib import Path
 from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
+import trustme
 from websockets.sync.client import ClientConnection, connect
 
+from benchmarks.http2_talk import Http2Talk
 from benchmarks.peer import CONSOLE, WAIT, environment
 from benchmarks.table import Row, Section, Spread
 
@@ -46,9 +50,19 @@ SLOW: Final = 200
 class Talk(Protocol):
     """A connection of a client."""
 
-    def request(self, method: str, params: Any) -> None:
+    def new_session(self) -> None:
+        """Open a session, and what its messages come on."""
+        ...
+
+    def request(self, method: str, params: Any) -> object:
         """Send a request, and return when its response was read, with all before it."""
         ...
+
+    def prompt(self, count: int) -> None:
+        """Ask for updates, and return when all were read."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class HttpTalk:
@@ -183,7 +197,8 @@ class SocketTalk:
         self._stack.close()
 
 
-KINDS: Final[dict[str, Callable[[str], HttpTalk | SocketTalk]]] = {
+HTTP2: Final = "HTTP/2 over TLS"
+KINDS: Final[dict[str, Callable[[str], Talk]]] = {
     "HTTP/1.1": HttpTalk,
     "WebSocket": SocketTalk,
 }
@@ -198,6 +213,7 @@ def measure() -> Section:
         rows: list[Row] = []
         for kind, open_talk in KINDS.items():
             rows += _compared(kind, open_talk, ours, sdk)
+        rows += _encrypted(sdk_command)
         for name, command in (("ours", OURS), ("the SDK's", sdk_command)):
             if command is not None:
                 rows += [_idle(name, command)]
@@ -205,9 +221,30 @@ def measure() -> Section:
     return Section("agents over the network", tuple(rows))
 
 
-def _compared(
-    kind: str, open_talk: Callable[[str], HttpTalk | SocketTalk], ours: str, sdk: str | None
-) -> list[Row]:
+def _encrypted(sdk_command: tuple[str, ...] | None) -> list[Row]:
+    """Compare both servers over HTTP/2, each connection on one socket with TLS."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        files = [str(folder / name) for name in ("cert.pem", "key.pem", "ca.pem")]
+        authority = trustme.CA()
+        issued = authority.issue_cert("localhost", "127.0.0.1")
+        issued.cert_chain_pems[0].write_to_path(files[0])
+        issued.private_key_pem.write_to_path(files[1])
+        authority.cert_pem.write_to_path(files[2])
+        context = ssl.create_default_context(cafile=files[2])
+        context.set_alpn_protocols(["h2"])
+        ours = stack.enter_context(_served((*OURS, *files[:2])))
+        sdk = None
+        if sdk_command is not None:
+            sdk = stack.enter_context(_served((*sdk_command, *files[:2])))
+
+        def open_talk(url: str) -> Http2Talk:
+            return Http2Talk(url, context, TOKEN)
+
+        return _compared(HTTP2, open_talk, ours, sdk)
+
+
+def _compared(kind: str, open_talk: Callable[[str], Talk], ours: str, sdk: str | None) -> list[Row]:
     urls = [ours] if sdk is None else [sdk, ours]
     talks = [open_talk(url) for url in urls]
     trips: list[list[float]] = [[] for _ in talks]
@@ -357,7 +394,7 @@ def _served(command: Sequence[str], says: int = 1) -> Generator[str]:
     with server:
         assert server.stdout is not None
         assert server.stdin is not None
-        found = re.search(r"http://[\w.:]+/acp", server.stdout.readline())
+        found = re.search(r"https?://[\w.:]+/acp", server.stdout.readline())
         assert found is not None
         url = found[0]
         _PIDS[url] = server.pid
@@ -383,7 +420,7 @@ def _sdk_command() -> Generator[tuple[str, ...] | None]:
     with tempfile.NamedTemporaryFile(suffix=".mjs", dir=SDK) as script:
         script.write(Path(__file__).with_name("network_agent.mjs").read_bytes())
         script.flush()
-        yield (node, script.name)
+        yield (node, "--no-warnings", script.name)
 
 
 def _memory(pid: int) -> int:

@@ -21,6 +21,8 @@ def test_each_transport_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         "HTTP/1.1: an update, our server",
         "WebSocket: round trip, our server",
         "WebSocket: an update, our server",
+        "HTTP/2 over TLS: round trip, our server",
+        "HTTP/2 over TLS: an update, our server",
         "an idle WebSocket with a session, ours",
         "HTTP/1.1: round trip through `acp-console proxy --record`",
         "9 fast readers beside a slow one, our server",
