@@ -305,8 +305,9 @@ class ChatSession:
         talk, now = self.conversation, self.journal.now
         if talk is None:
             return None
-        fold = self.agent.conversations.fold
-        return turn_work(fold, talk, now, asks_user=self.is_waiting_for_user)
+        fold, asks_user = self.agent.conversations.fold, self.is_waiting_for_user
+        is_stopped = self.state == "stopped"
+        return turn_work(fold, talk, now, asks_user=asks_user, is_stopped=is_stopped)
 
     @property
     def entries_read(self) -> int:

@@ -104,7 +104,12 @@ class TurnWork:
 
 
 def turn_work(
-    fold: Sessions, talk: Conversation, now: float, *, asks_user: bool = False
+    fold: Sessions,
+    talk: Conversation,
+    now: float,
+    *,
+    asks_user: bool = False,
+    is_stopped: bool = False,
 ) -> TurnWork | None:
     """Return what the turn of a session does, or how the last one ended; None before any.
 
@@ -113,6 +118,7 @@ def turn_work(
         talk: the session.
         now: seconds since the journal began.
         asks_user: whether a permission, a form or a page is open, also of a subagent.
+        is_stopped: whether the agent has ended, and with it the turn.
     """
     turn = talk.turn or next(reversed(talk.turns), None)
     if turn is None:
@@ -121,6 +127,9 @@ def turn_work(
     if turn.duration is not None:
         used = _used(get(turn.usage, "totalTokens"), talk.info.usage)
         return TurnWork(turn.duration, tools=tools, used=used, ending=_ending(turn))
+    if is_stopped:
+        took, used = talk.received_at - turn.began_at, _used(None, talk.info.usage)
+        return TurnWork(max(took, 0.0), tools=tools, used=used, ending="failed")
     wait = _innermost(fold, talk, turn, now)
     silence = now - max(talk.received_at, turn.began_at)
     if wait is not None and wait.awaited == "terminal":

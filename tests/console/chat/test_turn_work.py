@@ -12,11 +12,11 @@ from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, upda
 PROMPT = (0.0, prompt(1, "go"))
 
 
-def work(now: float, *timed: tuple[float, Said], asks_user: bool = False) -> TurnWork:
+def work(now: float, *timed: tuple[float, Said], **how: bool) -> TurnWork:
     conversations = Conversations()
     for (at, _), frame in zip(timed, frames(*(said for _, said in timed)), strict=True):
         conversations.apply(type(frame)(frame.seq, at, frame.side, frame.data))
-    found = turn_work(conversations.fold, conversations.get("s1"), now, asks_user=asks_user)
+    found = turn_work(conversations.fold, conversations.get("s1"), now, **how)
     assert found is not None
     return found
 
@@ -93,6 +93,15 @@ def test_the_turn_of_an_earlier_moment_is_as_it_was_then() -> None:
     assert [states.of(conversations.at(n)["s1"], n / 10).state for n in (2, 3, 5)] == [
         *("◐ working", "? waits for you", "● ready")
     ]
+
+
+def test_the_turn_of_an_agent_that_has_ended_has_failed() -> None:
+    said = (PROMPT, (2, tool("t", "Run pytest -q")), (3, chunk("I will look at")))
+    found = work(90, *said, is_stopped=True)
+    assert (found.ending, found.parts) == ("failed", ["0:03", "1 tool"])
+    assert not found.is_silent
+    ended = work(90, PROMPT, (1, answer("agent", 1, {"stopReason": "end_turn"})), is_stopped=True)
+    assert ended.ending == "end_turn"
 
 
 def test_an_agent_that_sends_text_writes_or_thinks() -> None:
