@@ -86,6 +86,9 @@ class KeyAsk(Ask, can_focus=True):
 
         text: str
 
+    class Entered(Message):
+        """The user ended what was typed with Enter, before the editor had the focus."""
+
     def __init__(self, subject: object, timing: PermissionTiming) -> None:
         super().__init__(subject, timing)
         self._is_typing = False
@@ -120,7 +123,9 @@ class KeyAsk(Ask, can_focus=True):
         if key == ENTER and not self._is_typing and not (is_live and self.has_settled):
             # It is no text either.
             return
-        if self._is_typing or not self.has_settled or not is_live:
+        if key == ENTER and self._is_typing:
+            self.post_message(self.Entered())
+        elif self._is_typing or not self.has_settled or not is_live:
             self.pass_on(key)
         elif self.timing.burst_s:
             self._key = key

@@ -98,7 +98,7 @@ class PromptEditor(TextArea):
         elif event.key == "enter":
             event.prevent_default()
             event.stop()
-            self._submit()
+            self.submit()
         elif event.key in NEWLINE_KEYS:
             # A binding would act after the keys that were pressed meanwhile.
             event.prevent_default()
@@ -129,7 +129,8 @@ class PromptEditor(TextArea):
         else:
             await self.run_action("screen.close")
 
-    def _submit(self) -> None:
+    def submit(self) -> None:
+        """Send the prompt, unless it is empty."""
         text = self.text.strip()
         if text:
             self._history = []

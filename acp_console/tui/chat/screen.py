@@ -437,6 +437,10 @@ class ChatScreen(Screen[None]):
         self.editor.last_key_at = self._timing.clock()
         self.editor.focus()
 
+    @on(KeyAsk.Entered)
+    def submit_what_was_typed(self) -> None:
+        self.editor.submit()
+
     def action_cancel(self) -> None:
         """Stop what began last: a command of the user, or the turn.
 

@@ -243,7 +243,7 @@ async def test_what_allows_once_comes_before_what_allows_always(
 async def test_text_that_comes_at_once_answers_no_permission_prompt(
     workplace: Path, agent: Agent
 ) -> None:
-    """Lines from a slow connection, one with a choice in front, and a paste."""
+    """Lines from a slow connection, one with Enter, one with a choice in front, and a paste."""
     async with open_chat(workplace, agent(LONG_QUESTION), timing=BURST) as (app, pilot):
         await pilot.press(*"go", "enter")
         await until(pilot, lambda: isinstance(app.focused, PermissionView))
@@ -251,6 +251,11 @@ async def test_text_that_comes_at_once_answers_no_permission_prompt(
         for key in "fix12":
             prompt.post_message(Key(key, key))
         await until(pilot, lambda: chat_of(app).editor.text == "fix12")
+        prompt.focus()
+        await until(pilot, lambda: isinstance(app.focused, PermissionView))
+        for key in ("x", "enter"):
+            prompt.post_message(Key(key, "\r" if key == "enter" else key))
+        await until(pilot, lambda: chat_of(app).chat.queued == ["fix12x"])
         for text in ("no", "2x"):
             chat_of(app).editor.text = ""
             prompt.focus()
