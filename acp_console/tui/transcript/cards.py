@@ -423,8 +423,13 @@ class ToolCard(Card):
         lead: list[Run] = [(f"{sign} ", style)]
         note = self._note(word, look)
         if not self.is_folded:
-            runs = [(escape_controls(self._title[0]), look.strong), ("  ", look.muted), *note]
-            return wrapped(runs, width, lead, [("  ", style)])
+            title = [(escape_controls(self._title[0]), look.strong)]
+            rest: list[Run] = [("  ", style)]
+            rows = wrapped([*title, ("  ", look.muted), *note], width, lead, rest)
+            if len(rows) == 1:
+                return rows
+            # The note is below the title rather than torn.
+            return [*wrapped(title, width, lead, rest), *wrapped(note, width, rest, rest)]
         # What calls took and gave stands below each other, at the end of the rows.
         room = max(min(width, PROSE_WIDTH) - 4 - cells(note), 8)
         title = _cut(single_line(self._title[0] + self._subject, TITLE), room)

@@ -281,6 +281,15 @@ async def test_a_long_title_is_whole_once_the_call_is_unfolded() -> None:
         assert any(line.startswith("ls") for line in lines(app))
 
 
+def test_what_a_call_gave_stands_below_a_title_that_leaves_no_room() -> None:
+    card, look = ToolCard(call(1, "failed", "1 failed")), Look.from_theme({}, has_colors=False)
+    for width, heads in (
+        (30, ["Call 1  1 failed · 1 line ▾"]),
+        (24, ["Call 1", "1 failed · 1 line ▾"]),
+    ):
+        assert [row.text for row in card.rows(0, width, look)] == heads
+
+
 async def test_a_title_that_is_but_a_name_is_followed_by_what_the_call_touches() -> None:
     named, titled = call(1), call(2)
     for item, title in ((named, "execute"), (titled, "Run the tests")):
