@@ -59,6 +59,8 @@ SHELL_LINES: Final = 12
 """Lines of the output of a command of the user that are shown while it is folded."""
 MAX_BODIES: Final = 64
 """Calls whose unfolded content is kept."""
+THOUGHT: Final = 200
+"""Characters of a thought that are shown while it is folded, at most."""
 TITLE: Final = 400
 LONG_TITLE: Final = 60
 """Characters of a title that may not fit the line of a folded call."""
@@ -274,7 +276,7 @@ class ThoughtCard(TextCard):
 
     def key(self, part: int) -> Hashable:
         if part == 0:
-            return self.is_folded, self._text.text[:200] if self.is_folded else ""
+            return self.is_folded, self._text.text[:THOUGHT] if self.is_folded else ""
         return super().key(part - 1)
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
@@ -284,9 +286,19 @@ class ThoughtCard(TextCard):
                     [("  ", look.muted), *row.lead], row.joins, opens=row.opens)
                 for row in super().rows(part - 1, width - 2, look)
             ]  # fmt: skip
-        first = single_line(self._text.text.strip()[:200], max(width - 12, 1), is_prose=True)
+        first = single_line(self._begin(look), max(width - 12, 1), is_prose=True)
         text = f"▸ Thought  {first}" if self.is_folded else "▾ Thought"
         return [Row([(text, look.muted)])]
+
+    def _begin(self, look: Look) -> str:
+        """Return how the thought begins, as it is read: without the signs of Markdown."""
+        found = ""
+        for part in range(super().part_count):
+            if len(found) >= THOUGHT:
+                break
+            texts = (row.text.strip() for row in super().rows(part, PROSE_WIDTH, look))
+            found = " ".join(filter(None, (found, *texts)))
+        return found[:THOUGHT]
 
     def estimate(self, part: int, width: int) -> int:
         return super().estimate(part - 1, width) if part else 1

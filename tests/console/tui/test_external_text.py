@@ -54,8 +54,9 @@ async def test_thought_that_quotes_markup_is_shown_as_it_is(text: str) -> None:
             self.query_one(TranscriptView).sync([thought])
 
     app = ThoughtApp()
+    read = text.replace("\\[", "[")  # as Markdown
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: f"Thought  {text}" in say(app))
+        await until(pilot, lambda: f"Thought  {read}" in say(app))
 
 
 def _calls(name: str) -> Iterator[tuple[str, ast.Call]]:

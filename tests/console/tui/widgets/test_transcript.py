@@ -342,10 +342,10 @@ async def test_the_path_of_a_change_is_shown_once_and_a_change_has_no_last_lines
 
 async def test_a_thought_is_one_line_until_it_is_unfolded() -> None:
     item = Thought("t")
-    item.add({"type": "text", "text": "first thought\n\nsecond **thought**"}, 1)
+    item.add({"type": "text", "text": "**first** `thought`\n\nsecond **thought**"}, 1)
     app = TranscriptApp(item)
     async with app.run_test(size=(60, 8)) as pilot:
-        await until(pilot, lambda: "▸ Thought  first thought" in say(app))
+        await until(pilot, lambda: "▸ Thought  first thought second thought" in say(app))
         await pilot.click(TranscriptView, offset=(3, 0))
         await until(pilot, lambda: "second thought" in lines(app))
 
