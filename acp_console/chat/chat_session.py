@@ -31,7 +31,7 @@ from acp_console.chat.prompt_blocks import prompt_blocks
 from acp_console.chat.recording import report_decision
 from acp_console.chat.running_agent import RunningAgent
 from acp_console.chat.states import ChatState, Event, ShownState
-from acp_console.chat.work import TurnWork, Work, turn_work
+from acp_console.chat.work import TurnWork, Work, opening_work, turn_work
 from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation, SessionInfo
 from acp_inspector.session.items import (
@@ -301,11 +301,15 @@ class ChatSession:
 
     @property
     def turn_work(self) -> TurnWork | None:
-        """What the turn does now, or how the last one ended; None before any."""
-        talk, now = self.conversation, self.journal.now
+        """What the turn does now, or how the last one ended; before it, how the session opens."""
+        talk, now, fold = self.conversation, self.journal.now, self.agent.conversations.fold
+        asks_user = self.is_waiting_for_user
+        if self.state == "starting" and not asks_user:
+            opening = opening_work(fold, now)
+            if opening is not None:
+                return opening
         if talk is None:
             return None
-        fold, asks_user = self.agent.conversations.fold, self.is_waiting_for_user
         is_stopped = self.state == "stopped"
         return turn_work(fold, talk, now, asks_user=asks_user, is_stopped=is_stopped)
 

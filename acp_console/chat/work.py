@@ -44,6 +44,14 @@ PAUSE_S: Final = 3.0
 """Seconds without a frame after which an agent that wrote or thought counts as waited for."""
 WAITS: Final = "waits for the agent"
 REQUEST_VERBS: Final = {"fs/read_text_file": "reads", "fs/write_text_file": "writes"}
+OPENINGS: Final = {
+    "initialize": "the agent starts",
+    "authenticate": "logs in",
+    "session/new": "opens a session",
+    "session/load": "loads the session",
+    "session/resume": "resumes the session",
+}
+"""The requests that open a session, and what happens meanwhile."""
 WORDS: Final = {"requires_action": "needs action", "": "not known"}
 
 
@@ -89,6 +97,8 @@ class TurnWork:
     """Tokens and cost, as far as the agent has sent them."""
     ending: str = ""
     """The stop reason of one that is over, or "failed"."""
+    is_opening: bool = False
+    """Whether no turn runs yet: the session is being opened."""
 
     @property
     def is_silent(self) -> bool:
@@ -144,6 +154,23 @@ def turn_work(
         tools,
         _used(None, talk.info.usage),
     )
+
+
+def opening_work(fold: Sessions, now: float) -> TurnWork | None:
+    """Return what is waited for until a session is open; None if no request of that kind is.
+
+    Args:
+        fold: the connection that the session belongs to.
+        now: seconds since the journal began.
+    """
+    for each in reversed(fold.exchanges.open()):
+        method = each.request.method
+        if method in OPENINGS and each.requester == "client":
+            took = max(now - each.request_frame.time, 0.0)
+            if took >= HANG_SECONDS:
+                return TurnWork(took, f"waits for {method}", took, is_opening=True)
+            return TurnWork(took, OPENINGS[method], is_opening=True)
+    return None
 
 
 def past_work(session: SessionSnapshot, at: float) -> TurnWork | None:

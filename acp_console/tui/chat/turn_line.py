@@ -144,7 +144,7 @@ class TurnLine(Widget):
             return Strip.blank(width, self.rich_style)
         sign, name = self._sign(work)
         quiet, parts = self._style("quiet"), work.parts
-        stop = "" if work.ending else " · esc stops"
+        stop = "" if work.ending or work.is_opening else " · esc stops"
         if self._past is not None:
             stop = f" · {moment(self._past.n)}"
         # What has no room goes, the least important first.

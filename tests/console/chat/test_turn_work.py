@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from acp_console.chat.past import PastStates
-from acp_console.chat.work import TurnWork, past_work, turn_work
+from acp_console.chat.work import TurnWork, opening_work, past_work, turn_work
 from acp_inspector.session.conversations import Conversations
 from tests.inspector.talks import Said, answer, ask, chunk, frames, prompt, update
 
@@ -32,6 +32,29 @@ def request(id_: int, method: str, **params: Any) -> Said:
 def test_there_is_nothing_to_say_before_the_first_turn() -> None:
     conversations = Conversations()
     assert turn_work(conversations.fold, conversations.get("s1"), 1) is None
+
+
+def test_a_session_that_opens_says_what_is_waited_for() -> None:
+    said = (
+        ask("client", 1, "initialize"),
+        answer("agent", 1, {"protocolVersion": 1}),
+        ask("client", 2, "session/new"),
+        ask("agent", 1, "session/load"),
+    )
+    found: list[list[str]] = []
+    for count in range(len(said) + 1):
+        conversations = Conversations()
+        conversations.read(frames(*said[:count]))
+        opening = opening_work(conversations.fold, 8.0)
+        found.append([] if opening is None else opening.parts)
+    opens = ["0:07", "opens a session"]
+    assert found == [[], ["0:07", "the agent starts"], [], opens, opens]
+    conversations = Conversations()
+    conversations.read(frames(said[0]))
+    silent = opening_work(conversations.fold, 45.1)
+    assert silent is not None
+    assert silent.parts == ["0:45", "no frame for 45 s", "waits for initialize"]
+    assert silent.is_silent
 
 
 def test_a_slow_model_a_hanging_tool_and_a_silent_agent_look_different() -> None:
