@@ -25,7 +25,7 @@ class ConfigEditError(AcpError):
     """A change cannot be made; the message says why, and where to make it by hand."""
 
 
-class ConfigFile:
+class EditableConfig:
     """The user's configuration as text."""
 
     def __init__(self, path: Path) -> None:

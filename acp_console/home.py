@@ -23,7 +23,7 @@ from acp_protocol.host.sanitize import single_line
 if TYPE_CHECKING:
     # pydantic takes time; the screen is there before it.
     from acp_console.agents.catalogue import Catalogue, CatalogueEntry
-    from acp_console.kept.session_store import SessionStore, StoredSession
+    from acp_console.kept.session_store import RecordedSessions, StoredSession
     from acp_inspector.control.client import RunningProxy
 
 SESSIONS: Final = 5
@@ -129,7 +129,9 @@ def chat_entries(chats: OpenChats) -> list[Entry]:
     return found
 
 
-def session_entries(store: SessionStore, folder: Path, now: datetime | None = None) -> list[Entry]:
+def session_entries(
+    store: RecordedSessions, folder: Path, now: datetime | None = None
+) -> list[Entry]:
     """Return the sessions that can be continued, those of this directory first."""
     found: list[Entry] = []
     sessions = [each for each in store.sessions() if each.state != "running"]

@@ -30,7 +30,7 @@ SUFFIXES: Final = {
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class AttachedContent:
     """Content that is not shown; its texts are untrusted."""
 
     kind: str
@@ -65,7 +65,7 @@ class Attachment:
         return data.encode(errors="replace") if self.is_text else b64decode(data, validate=True)
 
 
-def attachments_of(item: Item) -> list[Attachment]:
+def attachments_of(item: Item) -> list[AttachedContent]:
     """Return what an item holds besides text, in its order."""
     if isinstance(item, TextItem):
         blocks = item.blocks
@@ -79,13 +79,13 @@ def attachments_of(item: Item) -> list[Attachment]:
     return [_attachment(block) for block in blocks]
 
 
-def _attachment(block: Json) -> Attachment:
+def _attachment(block: Json) -> AttachedContent:
     kind = get_string(block, "type") or "content"
     inner = get(block, "resource") if kind == "resource" else block
     text = get(inner, "text")
     data = get_string(inner, "data") or get_string(inner, "blob") or None
     is_text = isinstance(text, str) and data is None
-    return Attachment(
+    return AttachedContent(
         kind=kind,
         name=get_string(inner, "title") or get_string(inner, "name"),
         mime_type=get_string(inner, "mimeType") or ("text/plain" if is_text else ""),

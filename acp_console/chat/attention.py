@@ -20,7 +20,7 @@ NAME: Final = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class Alert:
     """What the user is called for; its text is safe to show."""
 
     chat: ChatSession
@@ -46,16 +46,16 @@ class Attention:
         self.long_turn_s = long_turn_s
         self._seen: dict[ChatSession, _Seen] = {}
 
-    def look(self, chats: Iterable[ChatSession]) -> list[Call]:
+    def look(self, chats: Iterable[ChatSession]) -> list[Alert]:
         """Return what the user is to be called for since the last look."""
         before, self._seen = self._seen, {}
-        calls: list[Call] = []
+        calls: list[Alert] = []
         for chat in chats:
             seen = self._seen[chat] = before.get(chat) or _Seen()
             text = self._news(chat, seen)
             if text:
                 name = single_line(chat.name, NAME, is_prose=True)
-                calls.append(Call(chat, f"{name} {text}", seen.waits))
+                calls.append(Alert(chat, f"{name} {text}", seen.waits))
         return calls
 
     def _news(self, chat: ChatSession, seen: _Seen) -> str:

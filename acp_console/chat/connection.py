@@ -127,7 +127,7 @@ class AgentConnection:
         connection: Connection,
         handlers: ClientHandlers,
         quiet: QuietTimes = QUIET,
-        wire: Wire | None = None,
+        wire: AgentWire | None = None,
         directory: Path | None = None,
     ) -> None:
         self.spec = spec
@@ -669,7 +669,7 @@ class AgentConnection:
         )
 
 
-class Wire:
+class AgentWire:
     """The frames of an agent, as official ones; the journal has got the actual bytes."""
 
     def __init__(self, opened: OpenedAgent, spec: AgentSpec, journal: Journal) -> None:
@@ -788,7 +788,7 @@ async def _run_agent(
         if dialect is not None:
             journal.event(DIALECT, dialect=dialect)
         handlers.turns.names_messages = not spec.takes_batches
-        wire = Wire(opened, spec, journal)
+        wire = AgentWire(opened, spec, journal)
         connecting = Connection(wire.transport, handlers, allow_batches=spec.takes_batches)
         async with handlers, connecting as connection:
             link = AgentConnection(spec, opened, connection, handlers, quiet, wire, cwd)

@@ -48,7 +48,7 @@ class FieldChoice:
 
 
 @dataclass(frozen=True, slots=True)
-class FormField:
+class ElicitationField:
     """A field of a form; its texts are untrusted."""
 
     name: str
@@ -101,10 +101,10 @@ class FormRequest:
     message: str
     title: str
     description: str
-    fields: tuple[FormField, ...]
+    fields: tuple[ElicitationField, ...]
 
     @property
-    def only_choice(self) -> FormField | None:
+    def only_choice(self) -> ElicitationField | None:
         """The field of a form that asks for nothing but one of some values."""
         is_choice = len(self.fields) == 1 and self.fields[0].kind == "choice"
         return self.fields[0] if is_choice and self.fields[0].choices else None
@@ -186,7 +186,7 @@ def parse_elicitation(request_id: RequestId, params: Mapping[str, Json]) -> Elic
             raise _refusal(f"no such mode of elicitation: {params.get('mode')}")
 
 
-def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
+def _fields(schema: Mapping[str, Json]) -> Iterator[ElicitationField]:
     required = get_list(schema, "required")
     for name, described in get_object(schema, "properties").items():
         kind = _KINDS.get(get_string(described, "type"))
@@ -197,7 +197,7 @@ def _fields(schema: Mapping[str, Json]) -> Iterator[FormField]:
         choices = tuple(_choices(get(described, "items") if kind == "choices" else described))
         if kind == "string" and choices:
             kind = "choice"
-        found = FormField(
+        found = ElicitationField(
             name,
             get_text(described, "title") or name,
             get_string(described, "description"),

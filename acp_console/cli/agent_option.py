@@ -21,7 +21,7 @@ from acp_console.agents.spec import (
     command_agent,
     remote_agent,
 )
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import UsageError, warn
 from acp_console.paths import FileWriteError, choices_path, config_path
 from acp_protocol.dialects.registry import SPOKEN
@@ -40,7 +40,7 @@ NEWEST: Final = 2
 """The newest protocol version that the client speaks."""
 
 
-class AgentCommand(Command):
+class CommandWithPeer(CliCommand):
     """A command that takes an agent's or a client's command after `--`.
 
     click cannot separate it.

@@ -26,7 +26,7 @@ from acp_console.agents.choices import ChoiceStore
 from acp_console.agents.spec import AgentSpec, AuthMethodError, command_agent
 from acp_console.cli import agents_check, exit_codes
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     chosen_agent,
     complete_agent,
     given_command,
@@ -41,7 +41,7 @@ from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import FAINT, GOOD, Styles, print_table
 from acp_console.cli.run_async import run_until_signal
 from acp_console.config import NAME_RULE, is_agent_name
-from acp_console.config_edit import ConfigFile
+from acp_console.config_edit import EditableConfig
 from acp_console.paths import config_path
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, plural
@@ -171,7 +171,7 @@ def _pairs(
     return {text.partition("=")[0]: text.partition("=")[2] for text in texts}
 
 
-@command.command(name="add", cls=AgentCommand)
+@command.command(name="add", cls=CommandWithPeer)
 @click.argument("name")
 @click.option(
     "--env",
@@ -217,7 +217,7 @@ def add_command(
     table |= {"cwd": cwd} if cwd else {}
     table |= {"dialect": dialect} if dialect else {}
     path = config_path()
-    ConfigFile(path).add_agent(name, table)
+    EditableConfig(path).add_agent(name, table)
     say(f"added to {path}; start it with: acp-console chat {name}")
     return exit_codes.DONE
 
@@ -269,7 +269,7 @@ def remove_command(*, name: str) -> int:
     acp-console agents rm mine
     """  # noqa: D301 - the mark by which click keeps lines apart
     path = config_path()
-    file = ConfigFile(path)
+    file = EditableConfig(path)
     if ChoiceStore().forget(name):
         say(f"removed what was remembered of {name}")
         if name not in file.config.agents:
@@ -286,7 +286,7 @@ _cwd_option = click.option(
 )
 
 
-@command.command(name="info", cls=AgentCommand)
+@command.command(name="info", cls=CommandWithPeer)
 @click.argument("name", required=False, shell_complete=complete_agent)
 @_cwd_option
 @format_option(("text", "json"), "json: one object.")
@@ -398,7 +398,7 @@ def _print_claims(spec: AgentSpec, claims: AgentClaims) -> None:
         warn(f"modes, options and commands are not known: {claims.session_error}")
 
 
-@command.command(name="login", cls=AgentCommand)
+@command.command(name="login", cls=CommandWithPeer)
 @click.argument("name", required=False, shell_complete=complete_agent)
 @click.argument("method", required=False)
 @_cwd_option

@@ -11,7 +11,7 @@ import click
 from acp_console.agents.catalogue import CatalogueEntry, open_catalogue
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import complete_agent
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.param_types import DURATION
@@ -52,7 +52,7 @@ STYLES: Final[Styles] = {
 }
 
 
-@click.command(name="check", cls=Command, is_check=True, shows_progress=True)
+@click.command(name="check", cls=CliCommand, is_check=True, shows_progress=True)
 @click.argument("names", nargs=-1, metavar="[NAME]…", shell_complete=complete_agent)
 @click.option(
     "--yes",

@@ -13,7 +13,7 @@ from typing import Any, cast
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.reading import dialect_option
@@ -29,7 +29,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
 
 
-@click.command(name="attach", cls=Command, docs="inspecting.md", is_check=True)
+@click.command(name="attach", cls=CliCommand, docs="inspecting.md", is_check=True)
 @click.argument("proxy", required=False, metavar="[NAME|PID]")
 @click.option("--list", "is_list", is_flag=True, help="List the running proxies and exit.")
 @format_option(("text", "json"), "With --list. json: one object per line.")

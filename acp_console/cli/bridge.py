@@ -12,7 +12,7 @@ from typing import Final, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, given_command, given_remote, url_options
+from acp_console.cli.agent_option import CommandWithPeer, given_command, given_remote, url_options
 from acp_console.cli.errors import UsageError, warn
 from acp_console.cli.run_async import run_until_signal
 from acp_console.cli.server_options import (
@@ -36,7 +36,7 @@ _ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing"} - {"listen", "toke
 
 @click.command(
     name="bridge",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="remote.md",
     sections={SECTION: PARAMETERS},
     # It goes on if the reader of its stderr leaves.

@@ -10,7 +10,7 @@ import click
 
 from acp_console.agents.spec import DEMO_AGENT, Login
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     auth_option,
     chosen_agent,
     complete_agent,
@@ -25,7 +25,7 @@ from acp_console.cli.theme_option import theme_option
 from acp_console.paths import FileWriteError
 
 
-@click.command(name="chat", cls=AgentCommand, docs="chat.md")
+@click.command(name="chat", cls=CommandWithPeer, docs="chat.md")
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",

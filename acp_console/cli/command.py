@@ -19,7 +19,7 @@ OTHERS: Final = "Options"
 """The section of options that are in no other."""
 
 
-class Command(click.Command):
+class CliCommand(click.Command):
     """Ends its help with the page that says more, and shows its options in sections."""
 
     def __init__(
@@ -68,16 +68,16 @@ class Command(click.Command):
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
         docs = self.docs
-        if not docs and ctx.parent is not None and isinstance(ctx.parent.command, Command):
+        if not docs and ctx.parent is not None and isinstance(ctx.parent.command, CliCommand):
             docs = ctx.parent.command.docs
         formatter.write_paragraph()
         formatter.write_text(f"More: docs/{docs}")
 
 
-class Group(Command, click.Group):
+class Group(CliCommand, click.Group):
     """Names the command that was probably meant."""
 
-    command_class = Command
+    command_class = CliCommand
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

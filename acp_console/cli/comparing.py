@@ -89,7 +89,7 @@ def all_option(command: Command) -> Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ComparisonOptions:
     """How closely a command compares, and what its options allow."""
 
     level: Level
@@ -109,7 +109,7 @@ class Comparison:
         ignored: Sequence[str],
         *,
         recording: Path | None = None,
-    ) -> Comparison:
+    ) -> ComparisonOptions:
         """Return what the options say.
 
         Args:

@@ -6,11 +6,11 @@ import click
 from click.shell_completion import get_completion_class
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.group import COMPLETION, PROGRAM, console
 
 
-@click.command(name="completion", cls=Command, docs="how-to.md")
+@click.command(name="completion", cls=CliCommand, docs="how-to.md")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(*, shell: str) -> int:
     """Print the script that makes SHELL complete commands, options and agents.

@@ -10,8 +10,8 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 
 import click
 
-from acp_console.cli.command import Command
-from acp_console.cli.comparing import Comparison, comparison_options
+from acp_console.cli.command import CliCommand
+from acp_console.cli.comparing import ComparisonOptions, comparison_options
 from acp_console.cli.errors import fail
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import print_line, text_width
@@ -41,7 +41,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="diff", cls=Command, docs="reading.md", is_check=True, shows_progress=True)
+@click.command(name="diff", cls=CliCommand, docs="reading.md", is_check=True, shows_progress=True)
 @click.argument("left", metavar="A", type=click.Path(path_type=Path))
 @click.argument("right", metavar="B", type=click.Path(path_type=Path))
 @comparison_options("Expect differences as this file says: NAME.expect.toml.")
@@ -81,7 +81,7 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == agent_message_chunk' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
-    comparison = Comparison.of(level, strict, expect, ignored)
+    comparison = ComparisonOptions.of(level, strict, expect, ignored)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)
     selectors = FilterSelector(only_left), FilterSelector(only_right)
@@ -129,7 +129,7 @@ def _pairs(left: Path, right: Path) -> list[_Pair]:
 
 def _compare(
     shown: _Shown,
-    comparison: Comparison,
+    comparison: ComparisonOptions,
     selectors: tuple[FilterSelector, FilterSelector],
     dialect: str | None,
 ) -> bool:

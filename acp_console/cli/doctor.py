@@ -25,7 +25,7 @@ from acp_console.agents.installed import installed_version
 from acp_console.agents.spec import ACP_AGENT, DEMO_AGENT
 from acp_console.chat.probe import probe_agent
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import BAD, FAINT, GOOD, print_line, print_plainly, text_width
 from acp_console.paths import config_path
@@ -57,7 +57,7 @@ _TEXT_WIDTH: Final = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Check:
+class MachineCheck:
     """Something that was looked at; its texts may be untrusted."""
 
     area: str
@@ -67,7 +67,7 @@ class Check:
     """What to do about it."""
 
 
-@click.command(name="doctor", cls=Command, docs="agents.md", is_check=True)
+@click.command(name="doctor", cls=CliCommand, docs="agents.md", is_check=True)
 @format_option(("text", "json"), "json: one object.")
 def command(*, format_: str) -> int:
     """Check what the console needs on this machine.
@@ -89,7 +89,7 @@ def command(*, format_: str) -> int:
     return exit_codes.DONE if is_ok else exit_codes.FOUND
 
 
-def _print(checks: Sequence[Check]) -> None:
+def _print(checks: Sequence[MachineCheck]) -> None:
     """Print the checks as a table, in which a long text stays in its column."""
     print_line(f"acp-console {VERSION} (ACP schema {SCHEMA_ID})", "bold")
     table = Table.grid(padding=(0, 1))
@@ -105,8 +105,10 @@ def _print(checks: Sequence[Check]) -> None:
     print_plainly(table)
 
 
-def _checks() -> Iterator[Check]:
-    yield Check("python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}")
+def _checks() -> Iterator[MachineCheck]:
+    yield MachineCheck(
+        "python", "ok", f"{platform.python_version()} on {platform.platform(terse=True)}"
+    )
     yield schema_check(date.today())  # noqa: DTZ011 - a day is precise enough
     yield from _terminal()
     yield from _configuration()
@@ -115,14 +117,14 @@ def _checks() -> Iterator[Check]:
     yield from _proxies()
 
 
-def schema_check(today: date) -> Check:
+def schema_check(today: date) -> MachineCheck:
     """Return how old the built-in schema is, and what is known to be newer.
 
     A date before the schema's own means that the clock is wrong: the age is 0 then.
     """
     days = max((today - date.fromisoformat(SCHEMA_RELEASED)).days, 0)
     is_old = days > MAX_SCHEMA_AGE_D
-    return Check(
+    return MachineCheck(
         "schema",
         "warning" if is_old else "ok",
         f"{plural(days, 'day')} old ({SCHEMA_RELEASED}; {SCHEMA_RELEASE}); newest known release: "
@@ -131,13 +133,15 @@ def schema_check(today: date) -> Check:
     )
 
 
-def _terminal() -> Iterator[Check]:
+def _terminal() -> Iterator[MachineCheck]:
     if not (sys.stdin.isatty() and sys.stdout.isatty()):
-        yield Check("terminal", "ok", "none; chat and inspect need one, the other commands do not")
+        yield MachineCheck(
+            "terminal", "ok", "none; chat and inspect need one, the other commands do not"
+        )
     else:
         columns, lines = os.get_terminal_size(sys.stdout.fileno())
         is_small = columns < MIN_COLUMNS or lines < MIN_LINES
-        yield Check(
+        yield MachineCheck(
             "terminal",
             "warning" if is_small else "ok",
             f"{columns} × {lines} cells",
@@ -145,15 +149,17 @@ def _terminal() -> Iterator[Check]:
         )
     name = os.environ.get("TERM", "")
     if name in {"", "dumb"}:
-        yield Check(
+        yield MachineCheck(
             "terminal", "warning", f"TERM is {name or 'not set'}", "set it, e.g. to xterm-256color"
         )
     else:
-        yield Check("terminal", "ok", f"TERM is {name}, {_colours(name)}")
+        yield MachineCheck("terminal", "ok", f"TERM is {name}, {_colours(name)}")
     encoding = (sys.stdout.encoding or "").lower()
     if encoding.replace("-", "") != "utf8":
         hint = "set a locale with UTF-8, e.g. LANG=C.UTF-8"
-        yield Check("terminal", "warning", f"the encoding is {encoding or 'not known'}", hint)
+        yield MachineCheck(
+            "terminal", "warning", f"the encoding is {encoding or 'not known'}", hint
+        )
 
 
 def _colours(term: str) -> str:
@@ -164,27 +170,27 @@ def _colours(term: str) -> str:
     return "256 colours" if "256" in term else "16 colours"
 
 
-def _configuration() -> Iterator[Check]:
+def _configuration() -> Iterator[MachineCheck]:
     try:
         path = config_path()
         config = open_catalogue().config
     except (ConfigPathError, InvalidFileError) as error:
-        yield from (Check("config", "error", line) for line in str(error).splitlines())
+        yield from (MachineCheck("config", "error", line) for line in str(error).splitlines())
     else:
         counts = f"{plural(len(config.agents), 'agent')}, {plural(len(config.mcp), 'MCP server')}"
-        yield Check("config", "ok", f"{path}: {counts if config.path else 'not there'}")
+        yield MachineCheck("config", "ok", f"{path}: {counts if config.path else 'not there'}")
     yield from _agent_configuration()
 
 
-def _agent_configuration() -> Iterator[Check]:
+def _agent_configuration() -> Iterator[MachineCheck]:
     """Have our agent read its own configuration."""
     try:
         path = config_file(None, os.environ)
     except ConfigPathError as error:
-        yield Check("config", "error", str(error))
+        yield MachineCheck("config", "error", str(error))
         return
     if path is None:
-        yield Check("config", "ok", "acp-agent.toml: not there")
+        yield MachineCheck("config", "ok", "acp-agent.toml: not there")
         return
     try:
         done = subprocess.run(
@@ -196,56 +202,60 @@ def _agent_configuration() -> Iterator[Check]:
             timeout=DEMO_TIMEOUT_S,
         )
     except subprocess.TimeoutExpired:
-        yield Check("config", "error", f"{path}: acp-agent did not read it in time")
+        yield MachineCheck("config", "error", f"{path}: acp-agent did not read it in time")
         return
     if not done.returncode:
-        yield Check("config", "ok", f"{path} (acp-agent)")
+        yield MachineCheck("config", "ok", f"{path} (acp-agent)")
     for line in done.stderr.splitlines() if done.returncode else ():
-        yield Check("config", "error", line.removeprefix("error:").strip())
+        yield MachineCheck("config", "error", line.removeprefix("error:").strip())
 
 
-def _directories() -> Iterator[Check]:
+def _directories() -> Iterator[MachineCheck]:
     state = state_directory()
     yield _directory(state)
     with suppress(OSError):
         sizes = [path.stat().st_size for path in (state / "sessions").rglob("*") if path.is_file()]
         if sizes:
             files = f"{plural(len(sizes), 'file')}, {format_size(sum(sizes))}"
-            yield Check("state", "ok", f"sessions of the chat: {files}")
+            yield MachineCheck("state", "ok", f"sessions of the chat: {files}")
     with_files = next(each for each in (state, *state.parents) if each.exists())
     free = shutil.disk_usage(with_files).free
     if free < MIN_FREE_BYTES:
-        yield Check("state", "warning", f"{state}: only {format_size(free)} are free")
+        yield MachineCheck("state", "warning", f"{state}: only {format_size(free)} are free")
     try:
-        yield Check("state", "ok", f"{socket_directory()} (sockets)")
+        yield MachineCheck("state", "ok", f"{socket_directory()} (sockets)")
     except SocketDirectoryError as error:
-        yield Check("state", "error", str(error))
+        yield MachineCheck("state", "error", str(error))
 
 
-def _directory(path: Path) -> Check:
+def _directory(path: Path) -> MachineCheck:
     """Check a directory of the user, which need not exist yet."""
     try:
         found = path.stat()
     except FileNotFoundError:
         parent = next(each for each in path.parents if each.exists())
         if os.access(parent, os.W_OK | os.X_OK):
-            return Check("state", "ok", f"{path}: made when it is needed")
-        return Check("state", "error", f"{path}: cannot be made: you may not write to {parent}")
+            return MachineCheck("state", "ok", f"{path}: made when it is needed")
+        return MachineCheck(
+            "state", "error", f"{path}: cannot be made: you may not write to {parent}"
+        )
     except OSError as error:
-        return Check("state", "error", f"{path}: {error.strerror}")
+        return MachineCheck("state", "error", f"{path}: {error.strerror}")
     mode = stat.S_IMODE(found.st_mode)
     if not stat.S_ISDIR(found.st_mode):
-        return Check("state", "error", f"{path}: no directory", "move it away")
+        return MachineCheck("state", "error", f"{path}: no directory", "move it away")
     if found.st_uid != os.getuid():
-        return Check("state", "error", f"{path}: it belongs to another user")
+        return MachineCheck("state", "error", f"{path}: it belongs to another user")
     if mode & 0o077:
-        return Check("state", "error", f"{path}: others have access", f"run chmod 700 {path}")
+        return MachineCheck(
+            "state", "error", f"{path}: others have access", f"run chmod 700 {path}"
+        )
     if not os.access(path, os.W_OK | os.X_OK):
-        return Check("state", "error", f"{path}: you may not write", f"run chmod 700 {path}")
-    return Check("state", "ok", str(path))
+        return MachineCheck("state", "error", f"{path}: you may not write", f"run chmod 700 {path}")
+    return MachineCheck("state", "ok", str(path))
 
 
-def _agents() -> Iterator[Check]:
+def _agents() -> Iterator[MachineCheck]:
     yield anyio.run(_demo)
     try:
         catalogue = open_catalogue()
@@ -257,18 +267,18 @@ def _agents() -> Iterator[Check]:
             assert entry.program is not None
             packages = entry.facts.package_names() if entry.facts else ()
             version = installed_version(entry.program, packages) or "(version not known)"
-            yield Check("agents", "ok", f"{entry.name} {version}  {entry.program}")
+            yield MachineCheck("agents", "ok", f"{entry.name} {version}  {entry.program}")
         elif entry.source == "config":
             line = f"{entry.name}: no program {entry.command[0]!r} was found"
-            yield Check("agents", "error", line, catalogue.config.at("agents", entry.name))
+            yield MachineCheck("agents", "error", line, catalogue.config.at("agents", entry.name))
         try:
             catalogue.spec(entry)
         except InvalidFileError as error:
-            yield Check("agents", "error", str(error))
+            yield MachineCheck("agents", "error", str(error))
     yield from _wrappers(catalogue)
 
 
-def _wrappers(catalogue: Catalogue) -> Iterator[Check]:
+def _wrappers(catalogue: Catalogue) -> Iterator[MachineCheck]:
     for runner in ("npx", "uvx"):
         found = shutil.which(runner)
         install = "npm" if runner == "npx" else "uv"
@@ -281,10 +291,10 @@ def _wrappers(catalogue: Catalogue) -> Iterator[Check]:
             text = f"{runner} can start {len(waiting)} more of the catalogue  {found}"
         else:
             text = f"no {runner}, which {len(waiting)} more of the catalogue would need"
-        yield Check("agents", "ok", text)
+        yield MachineCheck("agents", "ok", text)
 
 
-async def _demo() -> Check:
+async def _demo() -> MachineCheck:
     try:
         claims = await probe_agent(
             DEMO_AGENT,
@@ -293,13 +303,13 @@ async def _demo() -> Check:
             session_timeout=DEMO_TIMEOUT_S,
         )
     except AcpError as error:
-        return Check("agents", "error", f"the demo agent does not start: {error}")
+        return MachineCheck("agents", "error", f"the demo agent does not start: {error}")
     if claims.session_error is not None:
-        return Check("agents", "error", f"the demo agent: {claims.session_error}")
-    return Check("agents", "ok", "demo starts and opens a session")
+        return MachineCheck("agents", "error", f"the demo agent: {claims.session_error}")
+    return MachineCheck("agents", "ok", "demo starts and opens a session")
 
 
-def _proxies() -> Iterator[Check]:
+def _proxies() -> Iterator[MachineCheck]:
     try:
         before = sockets()
     except SocketDirectoryError:
@@ -307,13 +317,15 @@ def _proxies() -> Iterator[Check]:
         return
     running = running_proxies()
     for proxy in running:
-        yield Check("proxies", "ok", f"{proxy.name} runs, process {proxy.pid}")
+        yield MachineCheck("proxies", "ok", f"{proxy.name} runs, process {proxy.pid}")
     after = set(sockets())
     removed = [path for path in before if path not in after]
     silent = after - {proxy.path for proxy in running}
     if removed:
-        yield Check("proxies", "ok", f"removed {plural(len(removed), 'socket')} of killed proxies")
+        yield MachineCheck(
+            "proxies", "ok", f"removed {plural(len(removed), 'socket')} of killed proxies"
+        )
     for path in sorted(silent):
-        yield Check("proxies", "warning", f"{path} does not answer", "end its process")
+        yield MachineCheck("proxies", "warning", f"{path} does not answer", "end its process")
     if not before:
-        yield Check("proxies", "ok", "none runs")
+        yield MachineCheck("proxies", "ok", "none runs")

@@ -40,7 +40,7 @@ from acp_console.chat.prompt_blocks import file_block
 from acp_console.chat.recording import record_journal
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     agent_or_demo,
     auth_option,
     mcp_option,
@@ -142,7 +142,7 @@ def _pairs(
 
 @click.command(
     name="exec",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="how-to.md",
     sections={
         "Prompt and session": ("files", "images", "session", "is_continued", "cwd", "mcp"),

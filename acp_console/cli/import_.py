@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say, warn
 from acp_console.cli.progress import current_progress
 from acp_console.cli.recording_files import ANY, jobs, recordings_argument
@@ -18,7 +18,7 @@ from acp_inspector.recording.format import SUFFIX
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="import", cls=Command, docs="importing.md", shows_progress=True)
+@click.command(name="import", cls=CliCommand, docs="importing.md", shows_progress=True)
 @recordings_argument
 @click.option(
     "-o",

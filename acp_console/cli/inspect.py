@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import UsageError
 from acp_console.cli.reading import dialect_option
 from acp_console.cli.recording_files import recordings_argument
@@ -15,7 +15,7 @@ from acp_console.cli.theme_option import theme_option
 from acp_inspector.recording.finding import find_recordings
 
 
-@click.command(name="inspect", cls=Command, docs="inspecting.md")
+@click.command(name="inspect", cls=CliCommand, docs="inspecting.md")
 @recordings_argument
 @dialect_option
 @theme_option

@@ -21,7 +21,7 @@ from acp_console.cli.baselines import (
     ignore_names_option,
     without_varying,
 )
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
@@ -83,7 +83,7 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint", cls=Command, docs="lint.md", is_check=True, shows_progress=True)
+@click.command(name="lint", cls=CliCommand, docs="lint.md", is_check=True, shows_progress=True)
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option(
     get_args(Format),

@@ -15,11 +15,11 @@ import anyio
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.comparing import (
     BESIDE_RECORDING,
     MAX_DIFFERENCES_SHOWN,
-    Comparison,
+    ComparisonOptions,
     all_option,
     comparison_options,
 )
@@ -61,7 +61,7 @@ from acp_protocol.transport.stdio import open_stdio
 
 @click.command(
     name="mock",
-    cls=Command,
+    cls=CliCommand,
     docs="replay.md",
     is_check=True,
     sections={SECTION: [*PARAMETERS, "is_repeated"]},
@@ -143,7 +143,7 @@ def command(
     if server is None:
         refuse_unused(context, [*PARAMETERS, "is_repeated"], "without --listen")
     with reported_refusal(report, file, "agent"):
-        comparison = Comparison.of(level, strict, expect, ignored, recording=file)
+        comparison = ComparisonOptions.of(level, strict, expect, ignored, recording=file)
         recording = read_whole(file)
         script = _script(recording, connection)
         trusted = project_trust(Path.cwd(), is_given=trust)
@@ -180,7 +180,7 @@ class Mock:
     recording: Recording
     connection: int
     """The number of the recorded process."""
-    comparison: Comparison
+    comparison: ComparisonOptions
     _: KW_ONLY
     timeout: float
     pace: float

@@ -16,8 +16,8 @@ import click
 from anyio.from_thread import start_blocking_portal
 
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import AgentCommand, chosen_agent, complete_agent
-from acp_console.cli.command import Command, Group
+from acp_console.cli.agent_option import CommandWithPeer, chosen_agent, complete_agent
+from acp_console.cli.command import CliCommand, Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.wording.tables import Layout
@@ -128,7 +128,7 @@ def _check_secret(
     return value
 
 
-@command.command(name="record", cls=AgentCommand)
+@command.command(name="record", cls=CommandWithPeer)
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @_cassette_option
 @click.option(
@@ -198,7 +198,7 @@ def record(
     return code
 
 
-@command.command(name="replay", cls=AgentCommand)
+@command.command(name="replay", cls=CommandWithPeer)
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @_cassette_option
 @_server_options
@@ -255,7 +255,7 @@ def replay(
     return code or (exit_codes.FOUND if player.misses else exit_codes.DONE)
 
 
-@command.command(name="show", cls=Command)
+@command.command(name="show", cls=CliCommand)
 @click.argument("file", type=click.Path(path_type=Path))
 @format_option(("text", "json"), "json: one object with all exchanges.")
 def show(*, file: Path, format_: str) -> int:

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say
 from acp_console.cli.progress import current_progress
 from acp_console.cli.recording_files import recordings_argument
@@ -18,7 +18,7 @@ from acp_inspector.recording.recovery import recover
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="recover", cls=Command, docs="recording-format.md", shows_progress=True)
+@click.command(name="recover", cls=CliCommand, docs="recording-format.md", shows_progress=True)
 @recordings_argument
 def command(*, files: tuple[Path, ...]) -> int:
     """Append to each recording FILE what its proxy had not written when it was killed.

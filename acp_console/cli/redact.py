@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.progress import current_progress
 from acp_console.cli.recording_files import jobs, recordings_argument
@@ -21,7 +21,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="redact", cls=Command, docs="redaction.md", shows_progress=True)
+@click.command(name="redact", cls=CliCommand, docs="redaction.md", shows_progress=True)
 @recordings_argument
 @click.option(
     "-o",

@@ -10,7 +10,7 @@ import click
 from acp_console.chat.permissions import AllowLevel
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     agent_dialect_option,
     chosen_agent,
     complete_agent,
@@ -19,7 +19,7 @@ from acp_console.cli.agent_option import (
 from acp_console.cli.comparing import (
     BESIDE_RECORDING,
     MAX_DIFFERENCES_SHOWN,
-    Comparison,
+    ComparisonOptions,
     all_option,
     comparison_options,
 )
@@ -48,7 +48,7 @@ _SNAPSHOT = "acp-console snapshot FILE needs no peer"
 
 @click.command(
     name="replay",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="replay.md",
     is_check=True,
     shows_progress=True,
@@ -147,7 +147,7 @@ def command(
             "missing AGENT: the command in a recording is never run automatically",
             "name an agent, or give its command after --",
         )
-    comparison = Comparison.of(level, strict, expect, ignored, recording=file)
+    comparison = ComparisonOptions.of(level, strict, expect, ignored, recording=file)
     forwards = on_miss == "forward"
     check_options(cwd, allow, output, learns=learn, forwards=forwards)
     recording = read_whole(file)

@@ -9,7 +9,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.progress import current_progress
@@ -26,7 +26,7 @@ EXCERPT_WIDTH: Final = 80
 """Characters of an excerpt, at most."""
 
 
-@click.command(name="scan", cls=Command, docs="redaction.md", is_check=True, shows_progress=True)
+@click.command(name="scan", cls=CliCommand, docs="redaction.md", is_check=True, shows_progress=True)
 @recordings_argument
 @format_option(get_args(Format), "json: one object with all findings.")
 def command(*, files: tuple[Path, ...], format_: Format) -> int:

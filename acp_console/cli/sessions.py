@@ -21,9 +21,9 @@ from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.printing import print_table
 from acp_console.home import age
 from acp_console.kept.session_store import (
-    Decision,
+    RecordedDecision,
+    RecordedSessions,
     RunningSessionError,
-    SessionStore,
     StoredSession,
     UnknownSessionError,
     Usage,
@@ -102,7 +102,7 @@ def command(context: click.Context) -> int | None:
     """  # noqa: D301 - the mark by which click keeps lines apart
     if context.invoked_subcommand is not None:
         return None
-    return _list(SessionStore().sessions())
+    return _list(RecordedSessions().sessions())
 
 
 @command.command(name="ls")
@@ -249,7 +249,7 @@ def remove_command(
     """  # noqa: D301 - the mark by which click keeps lines apart
     if bool(ids) == are_all:
         raise UsageError("missing the sessions to remove", "name them by ID, or use --all")
-    store = SessionStore()
+    store = RecordedSessions()
     if are_all:
         found = [each for each in _select(agent, cwd, with_empty=True) if each.state != "running"]
     else:
@@ -281,11 +281,11 @@ def _is_confirmed(sessions: Sequence[StoredSession]) -> bool:
 
 def _select(agent: str | None, cwd: Path | None, *, with_empty: bool) -> Sequence[StoredSession]:
     place = None if cwd is None else cwd.resolve()
-    return SessionStore().sessions(agent=agent, cwd=place, with_empty=with_empty)
+    return RecordedSessions().sessions(agent=agent, cwd=place, with_empty=with_empty)
 
 
 def _find(id_: str | None) -> StoredSession:
-    store = SessionStore()
+    store = RecordedSessions()
     if id_ is not None:
         return store.find(id_)
     if not (found := store.sessions(cwd=Path.cwd())):
@@ -336,7 +336,7 @@ def _time(time: datetime) -> str:
     return f"{time.astimezone():%Y-%m-%d %H:%M}"
 
 
-def _decided(decision: Decision) -> str:
+def _decided(decision: RecordedDecision) -> str:
     kind = f" ({decision.kind})" if decision.kind else ""
     return f"{decision.title}: {decision.option or 'an option'}{kind}"
 

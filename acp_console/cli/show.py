@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import print_heading, text_width
@@ -61,7 +61,7 @@ from acp_inspector.recording.reader import BadLine, read_lines
 from acp_inspector.recording.reader import Row as Line
 from acp_inspector.recording.scan import RecordingScan
 from acp_inspector.recording.tail import RecordingTail
-from acp_inspector.session.edits import Edit
+from acp_inspector.session.edits import FrameEdit
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.recorded_edits import read_edits
 from acp_inspector.views.annotations import Annotations
@@ -108,7 +108,7 @@ _MIN_MESSAGE: Final = 24
 
 @click.command(
     name="show",
-    cls=Command,
+    cls=CliCommand,
     docs="reading.md",
     sections={
         "Frames": ("text", "fields", "count", "follow"),
@@ -312,7 +312,7 @@ def _sent(file: Path, found: Iterable[Found], dialect: str | None) -> Iterator[F
         yield entry, row_of if edit is None else partial(_edited_row, row_of, edit, dialect)
 
 
-def _edited_row(row_of: RowOf, edit: Edit, dialect: str | None, width: int) -> ShownRow:
+def _edited_row(row_of: RowOf, edit: FrameEdit, dialect: str | None, width: int) -> ShownRow:
     return edited_row(row_of(width), edit, dialect, width)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.comparing import all_option
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.playing import read_whole
@@ -20,7 +20,9 @@ from acp_inspector.replay.snapshot import SnapshotComparison, compare_with_snaps
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="snapshot", cls=Command, docs="replay.md", is_check=True, shows_progress=True)
+@click.command(
+    name="snapshot", cls=CliCommand, docs="replay.md", is_check=True, shows_progress=True
+)
 @recordings_argument
 @click.option(
     "--update", "is_update", is_flag=True, help="Show what differs, and store the snapshot anew."

@@ -10,7 +10,7 @@ from typing import Final, Literal, TypeAlias, get_args
 import click
 
 from acp_console.cli import exit_codes
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import BAD, FAINT, Styles, print_heading, print_table
 from acp_console.cli.progress import current_progress
@@ -53,7 +53,7 @@ STYLES: Final[Styles] = {
 """As in the tables of `show`: the client's side, and what went wrong."""
 
 
-@click.command(name="stats", cls=Command, docs="reading.md", shows_progress=True)
+@click.command(name="stats", cls=CliCommand, docs="reading.md", shows_progress=True)
 @recordings_argument
 @click.option(
     "--by",

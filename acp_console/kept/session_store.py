@@ -157,7 +157,7 @@ class _RunFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class RecordedDecision:
     """What the user decided about a permission; its texts are untrusted."""
 
     recording: Path
@@ -309,7 +309,7 @@ class StoredRun:
             self._warn(f"the session may miss its title: {problem}")
 
 
-class SessionStore:
+class RecordedSessions:
     """The recorded sessions in a directory.
 
     Args:
@@ -586,23 +586,23 @@ def name_slug(name: str) -> str:
     return _NOT_NAME.sub("-", name.lower()).strip("-")[:SLUG_CHARS].strip("-")
 
 
-def open_user_store() -> SessionStore:
+def open_user_store() -> RecordedSessions:
     """Return the user's store.
 
     Where the configuration is invalid, nothing new is kept: it may forbid that.
     """
     try:
         if not config_path().exists():
-            return SessionStore()
+            return RecordedSessions()
     except ConfigPathError:
-        return SessionStore()
+        return RecordedSessions()
     from acp_console.config import load_config
     from acp_protocol.user_files.toml_source import InvalidFileError
 
     try:
-        return SessionStore(is_on=load_config().privacy.journal)
+        return RecordedSessions(is_on=load_config().privacy.journal)
     except InvalidFileError:
-        return SessionStore(is_on=False)
+        return RecordedSessions(is_on=False)
 
 
 def agent_of(session: StoredSession, catalogue: Catalogue | None) -> AgentSpec:
@@ -635,14 +635,14 @@ def read_conversations(session: StoredSession) -> list[Conversation]:
     return talks
 
 
-def read_decisions(session: StoredSession) -> list[Decision]:
+def read_decisions(session: StoredSession) -> list[RecordedDecision]:
     """Return what the user decided about the permissions of a session, in all its runs.
 
     Raises:
         RecordingError: a recording cannot be read.
     """
     return [
-        Decision(
+        RecordedDecision(
             part.recording,
             entry.seq,
             get_string(entry.data, "title"),

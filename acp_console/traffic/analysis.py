@@ -75,7 +75,7 @@ class Query(Generic[T, A]):
 
 
 @dataclass(slots=True)
-class Progress:
+class FoldProgress:
     """The progress of a fold. Only its thread writes it; any thread may read it."""
 
     read: int = 0
@@ -161,7 +161,7 @@ class BackgroundFold(Generic[T]):
         """Queries; None only wakes the thread."""
         self._thread: threading.Thread | None = None
         self._entries: EntrySequence | None = None
-        self.progress = Progress()
+        self.progress = FoldProgress()
         self.is_wanted = True
         """Whether its result is shown; if not, it yields to other folds, but still runs queries."""
 

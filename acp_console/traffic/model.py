@@ -27,7 +27,7 @@ from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.search import FilterSearch, RunSlow
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.recording.reader import Row
-from acp_inspector.session.edits import Edit, edit_of
+from acp_inspector.session.edits import FrameEdit, edit_of
 from acp_inspector.views.annotations import Annotations, FrameNotes
 from acp_protocol.errors import AcpError
 
@@ -348,7 +348,7 @@ class TrafficModel:
         first, last = self.at(line.begin).seq, self.at(line.last).seq
         return self.annotations.edited_between(first, last)
 
-    def edit_of(self, n: int) -> Edit | None:
+    def edit_of(self, n: int) -> FrameEdit | None:
         """Return the last edit of frame `n`; None if it was sent as it came."""
         seq = self.annotations.edited_by(n)
         row = self.row_of(seq) if seq else None

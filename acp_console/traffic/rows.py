@@ -23,7 +23,7 @@ from acp_inspector.messages import DecodedFrame
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.reader import BadLine, Row
-from acp_inspector.session.edits import Edit
+from acp_inspector.session.edits import FrameEdit
 from acp_inspector.views.frame_row import FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_string
@@ -166,7 +166,7 @@ def read_row(
     row: int,
     *,
     max_size: int = LARGE,
-    edit: Edit | None = None,
+    edit: FrameEdit | None = None,
     named: Named = _unnamed,
 ) -> TrafficRow:
     """Return the row; of an entry of more than `max_size` bytes only what the index knows.
@@ -206,7 +206,7 @@ def read_row(
 def run_row(
     entries: EntrySequence,
     run: Run,
-    edit_of: Callable[[int], Edit | None] = lambda n: None,
+    edit_of: Callable[[int], FrameEdit | None] = lambda n: None,
     named: Named = _unnamed,
 ) -> TrafficRow:
     """Return one row for a run, with the first words of its text, as `edit_of` its frames."""
@@ -231,7 +231,7 @@ def run_row(
     )
 
 
-def _streamed(entries: EntrySequence, row: int, entry: Row, edit: Edit | None) -> str:
+def _streamed(entries: EntrySequence, row: int, entry: Row, edit: FrameEdit | None) -> str:
     """Return the text of the updates in a row, as they were sent."""
     if not isinstance(entry, Frame):
         return ""

@@ -55,7 +55,7 @@ from acp_protocol.jsonrpc import Json
 if TYPE_CHECKING:
     from acp_console.config import Config
     from acp_console.kept.prompt_history import PromptHistory
-    from acp_console.kept.session_store import SessionStore, StoredSession
+    from acp_console.kept.session_store import RecordedSessions, StoredSession
     from acp_console.tui.traffic.pane import TrafficPane
 
 
@@ -101,7 +101,7 @@ class ConsoleApp(ThemedApp[int]):
         start: Literal["home", "chat"] = "home",
         cwd: Path,
         record: Path | None = None,
-        store: SessionStore | None = None,
+        store: RecordedSessions | None = None,
         continued: StoredSession | None = None,
         history: Callable[[], PromptHistory] | None = None,
         watch: Sequence[TrafficSource] = (),

@@ -16,7 +16,7 @@ from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
 from acp_console.config import Config
-from acp_console.config_edit import ConfigFile
+from acp_console.config_edit import EditableConfig
 from acp_console.paths import write_private
 from acp_console.tui.dialog import Overlay
 from acp_console.tui.outside import edit
@@ -70,7 +70,7 @@ class SettingsScreen(Overlay[None]):
         lines = [_line("theme", self.app.theme, f"The colours; {themes}")]
         self._settings = []
         try:
-            config = ConfigFile(self._path).config
+            config = EditableConfig(self._path).config
         except AcpError as why:
             problem = f"✗ {why}"
         else:
@@ -101,7 +101,7 @@ class SettingsScreen(Overlay[None]):
         else:
             table, key, values = self._settings[row - 1]
             try:
-                ConfigFile(self._path).set_value(table, key, values[by % len(values)])
+                EditableConfig(self._path).set_value(table, key, values[by % len(values)])
             except AcpError as why:
                 self.notify(escape_controls(str(why)), severity="error", markup=False)
         self._show()

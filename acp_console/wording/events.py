@@ -9,7 +9,7 @@ from typing import Final
 
 from acp_console.wording.values import plural
 from acp_inspector.journal import JournalEvent
-from acp_inspector.session.edits import Edit, edit_of, edit_text
+from acp_inspector.session.edits import FrameEdit, edit_of, edit_text
 from acp_inspector.session.items import Item, Notice
 from acp_inspector.views.frame_row import SUMMARY_WIDTH
 from acp_protocol.host.sanitize import single_line
@@ -100,7 +100,7 @@ def event_text(event: JournalEvent, width: int = SUMMARY_WIDTH) -> str:
     return single_line(sentence, width)
 
 
-def edits_text(edits: Sequence[Edit], left_out: Collection[int] = ()) -> str:
+def edits_text(edits: Sequence[FrameEdit], left_out: Collection[int] = ()) -> str:
     """Return edits on one line: of a single one its sentence, of several their frames; "" of none.
 
     Of an edit that one of the entries `left_out` reports, it does not say what it changed.
@@ -117,7 +117,7 @@ def edits_text(edits: Sequence[Edit], left_out: Collection[int] = ()) -> str:
     return single_line(f"{EDITED} frames {shown}{more} were edited", SUMMARY_WIDTH)
 
 
-def edits_notice(item: Item, edits: Sequence[Edit]) -> Notice:
+def edits_notice(item: Item, edits: Sequence[FrameEdit]) -> Notice:
     """Return the notice for an item that edits have changed."""
     return Notice(f"edits {item.key}", edits_text(edits), edits[-1].of)
 

@@ -14,7 +14,7 @@ from acp_console.wording.tables import join_cells
 from acp_console.wording.values import format_seconds, sender
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.messages import DecodedFrame, Decoder
-from acp_inspector.session.edits import Edit
+from acp_inspector.session.edits import FrameEdit
 from acp_inspector.views.frame_row import SUMMARY_WIDTH, FrameRow, decoded_row
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
@@ -77,7 +77,7 @@ def other_row(entry: StderrChunk | JournalEvent, width: int = SUMMARY_WIDTH) -> 
 
 
 def edited_row(
-    row: ShownRow, edit: Edit, dialect: str | None, width: int = SUMMARY_WIDTH
+    row: ShownRow, edit: FrameEdit, dialect: str | None, width: int = SUMMARY_WIDTH
 ) -> ShownRow:
     """Return the row of an edited frame, as it was sent in a dialect; None: in none."""
     if not isinstance(row, FrameRow):

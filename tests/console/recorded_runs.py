@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from acp_console.agents.spec import AgentSpec
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_inspector.journal import Frame, Journal
 from acp_inspector.session.conversations import Conversations
 from acp_protocol.framing import Side
@@ -53,7 +53,7 @@ AGENT = AgentSpec("fake", "Fake", ("fake", "--acp"), "")
 
 
 @contextmanager
-def running(store: SessionStore, *messages: Message) -> Generator[Journal]:
+def running(store: RecordedSessions, *messages: Message) -> Generator[Journal]:
     """Record a run of an agent in which these messages were sent."""
     journal = Journal()
     talks = Conversations()
@@ -67,6 +67,6 @@ def running(store: SessionStore, *messages: Message) -> Generator[Journal]:
         assert run.recording is None or run.recording.exists()
 
 
-def recorded(store: SessionStore, *messages: Message) -> None:
+def recorded(store: RecordedSessions, *messages: Message) -> None:
     with running(store, *messages):
         pass

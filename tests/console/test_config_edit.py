@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acp_console.config_edit import ConfigEditError, ConfigFile
+from acp_console.config_edit import ConfigEditError, EditableConfig
 
 WRITTEN = """# all of it
 
@@ -39,7 +39,7 @@ def config(tmp_path: Path, text: str | None = None) -> Path:
 
 def test_the_first_agent_makes_a_private_file(tmp_path: Path) -> None:
     path = config(tmp_path)
-    ConfigFile(path).add_agent("mine", {"command": ["run", "--acp"]})
+    EditableConfig(path).add_agent("mine", {"command": ["run", "--acp"]})
     assert path.read_text() == '[agents.mine]\ncommand = ["run", "--acp"]\n'
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
@@ -48,7 +48,7 @@ def test_the_first_agent_makes_a_private_file(tmp_path: Path) -> None:
 def test_an_agent_is_added_below_what_is_there(tmp_path: Path) -> None:
     path = config(tmp_path, WRITTEN.rstrip("\n"))
     path.chmod(0o640)
-    ConfigFile(path).add_agent("a.b", {"command": ["run"], "env": {"X Y": 'a"b\\\x7f'}})
+    EditableConfig(path).add_agent("a.b", {"command": ["run"], "env": {"X Y": 'a"b\\\x7f'}})
     assert path.read_text() == WRITTEN + (
         '\n[agents."a.b"]\ncommand = ["run"]\nenv = { "X Y" = "a\\"b\\\\\\u007f" }\n'
     )
@@ -57,13 +57,13 @@ def test_an_agent_is_added_below_what_is_there(tmp_path: Path) -> None:
 
 def test_a_known_agent_that_the_file_changes_gets_a_command_in_its_table(tmp_path: Path) -> None:
     path = config(tmp_path, '[agents.gemini] # strict\nmode = "plan"\n')
-    ConfigFile(path).add_agent("gemini", {"command": ["gemini"]})
+    EditableConfig(path).add_agent("gemini", {"command": ["gemini"]})
     assert path.read_text() == ('[agents.gemini] # strict\ncommand = ["gemini"]\nmode = "plan"\n')
 
 
 def test_an_agent_is_removed_with_its_comments_and_nothing_else(tmp_path: Path) -> None:
     path = config(tmp_path, WRITTEN)
-    file = ConfigFile(path)
+    file = EditableConfig(path)
     file.remove_agent("good")
     assert path.read_text() == (
         '# all of it\n\n[mcp.files]\ncommand = "files" # fine\n\n'
@@ -76,7 +76,7 @@ def test_an_agent_is_removed_with_its_comments_and_nothing_else(tmp_path: Path) 
 def test_an_agent_that_is_there_is_not_replaced(tmp_path: Path) -> None:
     path = config(tmp_path, WRITTEN)
     with pytest.raises(ConfigEditError, match=r"already .*toml:7: agents.good\); remove it first"):
-        ConfigFile(path).add_agent("good", {"command": ["x"]})
+        EditableConfig(path).add_agent("good", {"command": ["x"]})
     assert path.read_text() == WRITTEN
 
 
@@ -92,7 +92,7 @@ def test_an_agent_that_is_there_is_not_replaced(tmp_path: Path) -> None:
 def test_what_is_written_in_another_way_is_left_to_the_user(tmp_path: Path, text: str) -> None:
     path = config(tmp_path, text)
     with pytest.raises(ConfigEditError, match=r"toml:\d: agents.mine: written in a way"):
-        ConfigFile(path).remove_agent("mine")
+        EditableConfig(path).remove_agent("mine")
     assert path.read_text() == text
 
 
@@ -100,7 +100,7 @@ def test_a_link_to_the_file_stays_one(tmp_path: Path) -> None:
     path = config(tmp_path, WRITTEN)
     link = tmp_path / "config.toml"
     link.symlink_to(path)
-    ConfigFile(link).remove_agent("good")
+    EditableConfig(link).remove_agent("good")
     assert link.is_symlink()
     assert "good" not in path.read_text()
 
@@ -115,7 +115,7 @@ def test_any_command_is_read_back_as_it_was_added(
     path = tmp_path_factory.mktemp("any") / "config.toml"
     command = ["run", *command]
     env = {name.replace("=", "") or "A": value for name, value in env.items()}
-    file = ConfigFile(path)
+    file = EditableConfig(path)
     file.add_agent("mine", {"command": command, "env": env})
     assert tomllib.loads(path.read_text())["agents"]["mine"] == {"command": command, "env": env}
     file.remove_agent("mine")
@@ -134,7 +134,7 @@ def test_any_command_is_read_back_as_it_was_added(
 )
 def test_a_value_is_set_and_the_rest_stays(tmp_path: Path, before: str, after: str) -> None:
     path = config(tmp_path, before)
-    ConfigFile(path).set_value("privacy", "journal", False)
+    EditableConfig(path).set_value("privacy", "journal", False)
     assert path.read_text() == after
 
 
@@ -142,11 +142,11 @@ def test_a_value_is_set_and_the_rest_stays(tmp_path: Path, before: str, after: s
 def test_a_value_that_stands_elsewhere_is_left_to_the_user(tmp_path: Path, text: str) -> None:
     path = config(tmp_path, text)
     with pytest.raises(ConfigEditError, match=r"privacy\.journal is written in a way"):
-        ConfigFile(path).set_value("privacy", "journal", False)
+        EditableConfig(path).set_value("privacy", "journal", False)
     assert path.read_text() == text
 
 
 def test_a_choice_is_set_in_place_of_another_one(tmp_path: Path) -> None:
     path = config(tmp_path, '[notifications]\ndesktop = "osc9"  # mine\n')
-    ConfigFile(path).set_value("notifications", "desktop", "off")
+    EditableConfig(path).set_value("notifications", "desktop", "off")
     assert path.read_text() == '[notifications]\ndesktop = "off"  # mine\n'

@@ -17,7 +17,7 @@ from acp_console.home import (
     session_entries,
     shown_entries,
 )
-from acp_console.kept.session_store import SessionStore, StoredSession, Usage
+from acp_console.kept.session_store import RecordedSessions, StoredSession, Usage
 
 AGENT = command_agent(["x"])
 
@@ -98,7 +98,7 @@ def test_rows_of_sessions_with_one_title_differ(tmp_path: Path) -> None:
     )
     kept = [one, replace(one, id="b", prompts=14, usage=Usage(), last_used=now)]
 
-    class Kept(SessionStore):
+    class Kept(RecordedSessions):
         def sessions(self, **_: object) -> list[StoredSession]:
             return kept
 

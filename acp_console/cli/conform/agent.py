@@ -15,7 +15,7 @@ from acp_console.agents.spec import AgentSpec, Login
 from acp_console.chat.logins import login_meta
 from acp_console.chat.probe import open_for_login
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     auth_option,
     chosen_agent,
     complete_agent,
@@ -53,7 +53,7 @@ _CLIENT = "acp-console conform client judges a client"
 
 @click.command(
     name="agent",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="conformance.md",
     is_check=True,
     hints={"--side": _CLIENT, "--persona": _CLIENT},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.command import Command
+from acp_console.cli.command import CliCommand
 from acp_console.cli.conform.judging import Judging, judging_options
 from acp_console.cli.run_async import run_until_signal
 from acp_inspector.conformance.client.judge import client_suite, judge_client
@@ -19,7 +19,7 @@ from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
 
 
-@click.command(name="client", cls=Command, docs="conformance.md", is_check=True)
+@click.command(name="client", cls=CliCommand, docs="conformance.md", is_check=True)
 @click.option(
     "--persona",
     type=click.Choice(PERSONAS),

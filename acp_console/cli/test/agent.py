@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 
 from acp_console.cli.agent_option import (
-    AgentCommand,
+    CommandWithPeer,
     agent_dialect_option,
     chosen_agent,
     complete_agent,
@@ -27,7 +27,7 @@ from acp_inspector.testing.recording_test import PlayOptions, run_recording
 
 @click.command(
     name="agent",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="testing.md",
     is_check=True,
     hints={"--client": "acp-console test client PATH -- COMMAND runs a client"},

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import click
 
-from acp_console.cli.agent_option import AgentCommand, given_command
+from acp_console.cli.agent_option import CommandWithPeer, given_command
 from acp_console.cli.comparing import level_option
 from acp_console.cli.errors import UsageError
 from acp_console.cli.playing import timeout_option, trust_option
@@ -24,7 +24,7 @@ _AGENT = "the agent is the recorded one; acp-console test agent plays against an
 
 @click.command(
     name="client",
-    cls=AgentCommand,
+    cls=CommandWithPeer,
     docs="testing.md",
     is_check=True,
     hints={"--agent": _AGENT, "--update": _AGENT, "--allow-redacted": _AGENT},

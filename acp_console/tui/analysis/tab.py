@@ -18,7 +18,7 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widgets import Static
 
-from acp_console.traffic.analysis import BackgroundFold, Progress, Query
+from acp_console.traffic.analysis import BackgroundFold, FoldProgress, Query
 from acp_console.tui.cursor_list import CursorList, foreground_style
 from acp_console.tui.transcript.rows import chop
 from acp_console.wording.tables import GAP, MIN_FLEXIBLE_WIDTH, Layout, TableText
@@ -445,7 +445,7 @@ class AnalysisTab(Vertical, Generic[T, A]):
         self.choose()
 
 
-def progress_text(progress: Progress, verb: str) -> str:
+def progress_text(progress: FoldProgress, verb: str) -> str:
     """Return the progress of a fold as text; empty if it has read all the traffic."""
     if progress.problem:
         return f"stopped at {format_number(progress.read)}: {progress.problem}"

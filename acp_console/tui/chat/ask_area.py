@@ -6,7 +6,7 @@ from textual.containers import Vertical
 from textual.content import Content
 from textual.timer import Timer
 
-from acp_console.chat.elicitation import FormField, FormRequest
+from acp_console.chat.elicitation import ElicitationField, FormRequest
 from acp_console.chat.open_asks import LoginAsk, OpenAsk, OpenAsks, PermissionAsk
 from acp_console.tui.chat.ask import Ask, PermissionTiming
 from acp_console.tui.chat.editor import PromptEditor
@@ -60,7 +60,7 @@ class AskArea(Vertical):
                 return LoginView([*ask.methods], self._timing, can_leave=ask.can_leave)
             case PermissionAsk():
                 return PermissionView(ask.permission, self._timing, ask.call)
-            case FormRequest(only_choice=FormField() as field):
+            case FormRequest(only_choice=ElicitationField() as field):
                 return SingleChoiceForm(ask, field, self._timing)
             case FormRequest():
                 return FormView(ask, self._timing)

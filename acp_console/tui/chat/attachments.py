@@ -21,7 +21,7 @@ from textual.widget import Widget
 from textual.widgets import OptionList, Static
 from textual.widgets.option_list import Option
 
-from acp_console.chat.attachments import Attachment, attachments_of
+from acp_console.chat.attachments import AttachedContent, attachments_of
 from acp_console.tui.chat.form import has_browser
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
@@ -52,7 +52,7 @@ class AttachmentsScreen(Overlay[None]):
 
     options = getters.query_one(OptionList)
 
-    def __init__(self, attachments: Sequence[Attachment], cwd: Path) -> None:
+    def __init__(self, attachments: Sequence[AttachedContent], cwd: Path) -> None:
         super().__init__()
         self._attachments = attachments
         self._cwd = cwd
@@ -71,7 +71,7 @@ class AttachmentsScreen(Overlay[None]):
         self.options.focus()
 
     @property
-    def _chosen(self) -> Attachment:
+    def _chosen(self) -> AttachedContent:
         return self._attachments[self.options.highlighted or 0]
 
     @on(OptionList.OptionSelected)
@@ -90,7 +90,7 @@ class AttachmentsScreen(Overlay[None]):
         if name is not None:
             self._write(attachment, Path(name))
 
-    def _write(self, attachment: Attachment, path: Path) -> bool:
+    def _write(self, attachment: AttachedContent, path: Path) -> bool:
         """Write a new file; return whether that worked."""
         try:
             content = attachment.content()
@@ -151,7 +151,7 @@ def _run(command: Sequence[str]) -> None:
     subprocess.run(command, stdin=nothing, stdout=nothing, stderr=nothing, check=False)
 
 
-def _described(attachment: Attachment) -> str:
+def _described(attachment: AttachedContent) -> str:
     size = "" if attachment.data is None else format_size(len(attachment.data) * 3 // 4)
     if attachment.is_text and attachment.data is not None:
         size = format_size(len(attachment.data))

@@ -26,8 +26,8 @@ from textual.widgets.selection_list import Selection
 from acp_console.chat.elicitation import (
     Elicitation,
     ElicitationAnswer,
+    ElicitationField,
     FieldChoice,
-    FormField,
     FormRequest,
     PageRequest,
 )
@@ -262,7 +262,7 @@ def has_browser() -> bool:
     return any(name in os.environ for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
 
 
-def _label(field: FormField) -> Content:
+def _label(field: ElicitationField) -> Content:
     about = f"  {single_line(field.description, LABEL)}" if field.description else ""
     return Content.assemble(
         (single_line(field.title, LABEL), "bold"),
@@ -276,7 +276,7 @@ def _title(choice: FieldChoice) -> Content:
     return Content(single_line(choice.title, CHOICE))
 
 
-def _input(field: FormField) -> Widget:
+def _input(field: ElicitationField) -> Widget:
     default = field.default
     match field.kind:
         case "boolean":
@@ -300,7 +300,7 @@ def _input(field: FormField) -> Widget:
             return Input(text, placeholder=kind, compact=True)
 
 
-def _value(field: FormField, widget: Widget) -> Json:
+def _value(field: ElicitationField, widget: Widget) -> Json:
     """Return what was filled in; None for nothing."""
     match widget:
         case Checkbox():

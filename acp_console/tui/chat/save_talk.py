@@ -11,7 +11,7 @@ from textual.screen import Screen
 
 from acp_console.chat.chat_session import ChatSession
 from acp_console.kept.session_store import (
-    SessionStore,
+    RecordedSessions,
     export_journal,
     export_recording,
     name_slug,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 ROWS: Final = "this chat"
 
 
-async def save_talk(app: App[int], chat: ChatSession, store: SessionStore | None) -> None:
+async def save_talk(app: App[int], chat: ChatSession, store: RecordedSessions | None) -> None:
     """Ask where to save a chat, and as what; other sessions of its agent are left out."""
     with TemporaryDirectory(prefix="acp-talk-") as folder:
         recording = Path(folder, "talk.acp.ndjson")
@@ -49,7 +49,7 @@ async def _ask_and_save(app: App[int], entries: RecordingEntries, name: str) -> 
         await save_as_wanted(screen, entries, wanted)
 
 
-def _write(chat: ChatSession, store: SessionStore | None, path: Path) -> None:
+def _write(chat: ChatSession, store: RecordedSessions | None, path: Path) -> None:
     """Write a recording of a chat: all of its runs, or what came since the console began."""
     run, session_id = chat.agent.run_record, chat.session_id
     if store is not None and run is not None and run.recording is not None:

@@ -10,7 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.containers import VerticalScroll
 from textual.content import Content
 
-from acp_console.chat.elicitation import ElicitationAnswer, FieldChoice, FormField, FormRequest
+from acp_console.chat.elicitation import (
+    ElicitationAnswer,
+    ElicitationField,
+    FieldChoice,
+    FormRequest,
+)
 from acp_console.tui.chat.ask import PermissionTiming, ReadText
 from acp_console.tui.chat.choice_list import ChoiceAsk, ChoiceLabel
 from acp_console.tui.chat.form import Answered, shown_text
@@ -26,7 +31,9 @@ class SingleChoiceForm(ChoiceAsk):
 
     BINDINGS: ClassVar[list[BindingType]] = [Binding("escape", "cancel", "Not now")]
 
-    def __init__(self, request: FormRequest, field: FormField, timing: PermissionTiming) -> None:
+    def __init__(
+        self, request: FormRequest, field: ElicitationField, timing: PermissionTiming
+    ) -> None:
         answers = [ElicitationAnswer("accept", {field.name: each.value}) for each in field.choices]
         lines = [_line(each) for each in field.choices]
         if not field.is_required:

@@ -25,7 +25,7 @@ from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import single_line
 
 if TYPE_CHECKING:
-    from acp_console.kept.session_store import SessionStore
+    from acp_console.kept.session_store import RecordedSessions
 
 SESSIONS: Final = 20
 """Sessions that are offered, the last used first."""
@@ -57,7 +57,7 @@ class CompareWithScreen(FilteredList[ComparisonSource | None]):
         title: str,
         opened: Sequence[Candidate],
         folders: Sequence[Path],
-        store: SessionStore | None = None,
+        store: RecordedSessions | None = None,
     ) -> None:
         """Offer what is `opened`, then the recordings in `folders`, then the kept sessions."""
         super().__init__()

@@ -50,7 +50,7 @@ from acp_protocol.version import VERSION
 
 if TYPE_CHECKING:
     from acp_console.agents.catalogue import Catalogue, CatalogueEntry
-    from acp_console.kept.session_store import SessionStore, StoredSession
+    from acp_console.kept.session_store import RecordedSessions, StoredSession
 
 PLACEHOLDER: Final = "a chat, an agent, a file, or a whole command"
 FIRST: Final = """\
@@ -129,7 +129,7 @@ class HomeScreen(Screen[None]):
         agents: Sequence[AgentSpec],
         folder: Path,
         chats: OpenChats,
-        store: SessionStore | None = None,
+        store: RecordedSessions | None = None,
         proxies: Callable[[], Sequence[RunningProxy]] = running_proxies,
     ) -> None:
         super().__init__()

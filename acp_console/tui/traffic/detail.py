@@ -21,7 +21,7 @@ from acp_console.wording.values import format_number, format_seconds
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Footer, Header
 from acp_inspector.recording.reader import BadLine, Row
-from acp_inspector.session.edits import Edit, edit_of
+from acp_inspector.session.edits import FrameEdit, edit_of
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json, parse
@@ -46,7 +46,7 @@ class DetailSubject:
     response: Frame | None = None
     problem: str = ""
     """Why it cannot be shown, if it cannot."""
-    edit: Edit | None = None
+    edit: FrameEdit | None = None
     """The edit of the frame, or the one that the event reports."""
 
 

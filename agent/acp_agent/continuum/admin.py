@@ -49,7 +49,7 @@ class AddressInUseError(SettingsError):
     """Another process listens there, probably an agent with the same configuration."""
 
 
-class Agent(Protocol):
+class ObservedAgent(Protocol):
     """What the endpoints show of an agent."""
 
     services: AgentServices
@@ -62,7 +62,9 @@ class Agent(Protocol):
 
 
 def admin_routes(
-    services: AgentServices, agents: Callable[[], Collection[Agent]], transports: Collection[str]
+    services: AgentServices,
+    agents: Callable[[], Collection[ObservedAgent]],
+    transports: Collection[str],
 ) -> list[Route]:
     """Return the endpoints of what `agents` returns, which listen at `transports`."""
     settings = services.settings
@@ -188,7 +190,9 @@ class AdminSocket:
         return self.listener.url
 
 
-async def serve_admin(opened: AdminSocket, agent: Agent, *, limits: SocketLimits = LIMITS) -> None:
+async def serve_admin(
+    opened: AdminSocket, agent: ObservedAgent, *, limits: SocketLimits = LIMITS
+) -> None:
     """Serve the endpoints until cancelled."""
     app = Starlette(routes=admin_routes(agent.services, lambda: [agent], ["stdio"]))
     app.router.redirect_slashes = False

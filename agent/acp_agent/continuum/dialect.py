@@ -21,7 +21,7 @@ from acp_agent.models.demo import DemoModel
 from acp_agent.models.types import ReplyOptions
 from acp_agent.options import MODEL
 from acp_agent.services import AgentServices
-from acp_agent.sessions.session import Session
+from acp_agent.sessions.session import AgentSession
 from acp_agent.settings.model import MAX_TEMPERATURE, parse_temperature
 from acp_agent.world.elicitation import SessionClient
 from acp_protocol.jsonrpc import Json
@@ -60,7 +60,7 @@ class ContinuumDialect(ClientDialect):
             return services
         return replace(services, permissions=router_policy(services.permissions))
 
-    async def loaded(self, session: Session) -> dict[str, Json]:
+    async def loaded(self, session: AgentSession) -> dict[str, Json]:
         record = await session.log.current()
         fields = {
             "createdAt": record.created,
@@ -69,7 +69,7 @@ class ContinuumDialect(ClientDialect):
         }
         return {"_meta": {self.name: fields}}
 
-    async def begin_prompt(self, session: Session, params: Params) -> None:
+    async def begin_prompt(self, session: AgentSession, params: Params) -> None:
         """Choose the model that a prompt names, and how it replies to this prompt.
 
         The model is that of the following prompts, too. The name of the provider may be left out.
@@ -84,7 +84,7 @@ class ContinuumDialect(ClientDialect):
         if not session.is_busy:
             session.set_reply_options(options)
 
-    async def _choose_model(self, session: Session, requested: Json) -> None:
+    async def _choose_model(self, session: AgentSession, requested: Json) -> None:
         option = session.option(MODEL)
         assert option is not None
         names = [choice.value for choice in option.choices]

@@ -30,7 +30,7 @@ STUB: Final = "stub"
 
 
 @dataclass(frozen=True, slots=True)
-class LoginMethod:
+class AgentLogin:
     """A way to log in."""
 
     id: str
@@ -117,21 +117,21 @@ class AuthHandlers:
             data = {"authMethods": [method.as_json(self._version) for method in self._offered]}
             raise RequestFailedError(problem.code, problem.message, data) from None
 
-    def _login_methods(self) -> list[LoginMethod]:
-        methods = [LoginMethod(STUB, "Stub", "Lets everybody in")] if self._mode != "keys" else []
+    def _login_methods(self) -> list[AgentLogin]:
+        methods = [AgentLogin(STUB, "Stub", "Lets everybody in")] if self._mode != "keys" else []
         services = {
             model.service.prefix: model.service for model in self._models if model.wants_key
         }
         for prefix, service in services.items():
             name = f"{service.title} key, environment"
             about = f"Set {' or '.join(service.key_variables)} where the agent is started"
-            methods.append(LoginMethod(f"{prefix}-env", name, about, prefix))
+            methods.append(AgentLogin(f"{prefix}-env", name, about, prefix))
             if service.takes_typed:
                 name = f"{service.title} key, typed in"
                 file = "a file that only you can read"
                 about = f"Type in a key of {service.title}; it is kept in {file}"
                 arguments = ("--login", prefix)
-                methods.append(LoginMethod(f"{prefix}-login", name, about, prefix, arguments))
+                methods.append(AgentLogin(f"{prefix}-login", name, about, prefix, arguments))
         return methods
 
     async def _log_in(self, params: Params) -> Json:

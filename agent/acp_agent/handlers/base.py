@@ -47,7 +47,7 @@ from acp_agent.sessions.manager import SessionManager
 from acp_agent.sessions.restore import restore
 from acp_agent.sessions.session import (
     INFO,
-    Session,
+    AgentSession,
     SessionResources,
     session_info,
     session_not_found,
@@ -142,7 +142,7 @@ class Handlers(ABC):
         """Store the capabilities of the client; return the result of `initialize`."""
 
     @abstractmethod
-    def cancel(self, session: Session) -> None:
+    def cancel(self, session: AgentSession) -> None:
         """Cancel what runs in a session."""
 
     @abstractmethod
@@ -150,11 +150,11 @@ class Handlers(ABC):
         """Return what notifies the client of a session."""
 
     @abstractmethod
-    def result_for(self, session: Session) -> dict[str, Json]:
+    def result_for(self, session: AgentSession) -> dict[str, Json]:
         """Return the fields of a result that describe a session that was opened."""
 
     @abstractmethod
-    async def announce(self, session: Session, *, is_new: bool) -> None:
+    async def announce(self, session: AgentSession, *, is_new: bool) -> None:
         """Send what follows the response to opening a session."""
 
     @abstractmethod
@@ -186,7 +186,7 @@ class Handlers(ABC):
         del params
         return {}
 
-    def state(self, session: Session) -> dict[str, Json]:
+    def state(self, session: AgentSession) -> dict[str, Json]:
         """Return the state of a session as fields of a state update; version 1 has none."""
         del session
         return {}
@@ -250,12 +250,12 @@ class Handlers(ABC):
 
         return self._opened(await self._open(session_id, setup, copy), is_new=False)
 
-    def _opened(self, session: Session, *, is_new: bool) -> Response:
+    def _opened(self, session: AgentSession, *, is_new: bool) -> Response:
         result = {"sessionId": session.id, **self.result_for(session)}
         # The client does not know the session before the response.
         return self.respond_then(session, result, partial(self.announce, session, is_new=is_new))
 
-    async def reopen(self, params: Params) -> Session:
+    async def reopen(self, params: Params) -> AgentSession:
         """Return a session, closed or still open, with its history.
 
         Its additional directories and servers are those of `params`.
@@ -310,7 +310,7 @@ class Handlers(ABC):
 
     async def replay(
         self,
-        session: Session,
+        session: AgentSession,
         events: AsyncIterable[Event] | None,
         then: Callable[[], Awaitable[RenderedUpdates]],
     ) -> None:
@@ -333,7 +333,7 @@ class Handlers(ABC):
         session.is_unannounced = False
 
     def respond_then(
-        self, session: Session, result: Json, then: Callable[[], Awaitable[None]]
+        self, session: AgentSession, result: Json, then: Callable[[], Awaitable[None]]
     ) -> Response:
         """Return a response after which `then` runs, unless the session is closed by then."""
         session.is_unannounced = False
@@ -347,20 +347,20 @@ class Handlers(ABC):
         return Response(result, follow)
 
     @asynccontextmanager
-    async def using(self, params: Params) -> AsyncGenerator[Session]:
+    async def using(self, params: Params) -> AsyncGenerator[AgentSession]:
         """Yield the session of `params`, awake; it has to be open on this connection."""
         session = await self._awake(params["sessionId"])
         with self.sessions.in_use(session), session.tasks.running():
             yield session
 
     @asynccontextmanager
-    async def prompting(self, params: Params) -> AsyncGenerator[Session | None]:
+    async def prompting(self, params: Params) -> AsyncGenerator[AgentSession | None]:
         """Yield the session of a prompt; None if the prompt was cancelled while it waited.
 
         The prompt waits for the end of a cancelled turn, and for servers that are starting.
         """
         session_id: str = params["sessionId"]
-        session: Session | None = None
+        session: AgentSession | None = None
         with self.sessions.waiting(session_id) as scope:
             try:
                 session = await self._awake(session_id)
@@ -377,7 +377,7 @@ class Handlers(ABC):
         with self.sessions.in_use(session):
             yield session
 
-    async def _awake(self, session_id: str) -> Session:
+    async def _awake(self, session_id: str) -> AgentSession:
         """Return an open session; wake it if it is suspended."""
         await self.sessions.wait_settled(session_id)
         if (session := self.sessions.awake.get(session_id)) is not None:
@@ -421,7 +421,7 @@ class Handlers(ABC):
 
     async def _open(
         self, session_id: str, setup: SessionResources, record: Callable[[], SessionRecord]
-    ) -> Session:
+    ) -> AgentSession:
         """Open a session: start its servers, then get its record and restore what it holds."""
         async with self.sessions.reserve(session_id):
             servers = McpServers(builtin_tools(), ServerElicitation(self.elicitation_modes))
@@ -429,7 +429,7 @@ class Handlers(ABC):
                 await servers.open(setup.servers, self.mcp_client, setup.directories)
             try:
                 log = SessionLog(self.store, await self.store.run(record))
-                session = Session(
+                session = AgentSession(
                     log,
                     await self.store.run(partial(restore, log)),
                     services=self.services,
@@ -448,7 +448,7 @@ class Handlers(ABC):
             self.sessions.awake[session_id] = session
             return session
 
-    async def _change_servers(self, session: Session, setup: SessionResources) -> None:
+    async def _change_servers(self, session: AgentSession, setup: SessionResources) -> None:
         """Change the servers of an open session, unless it has these already."""
         if session.servers.has(setup.servers):
             await session.servers.move(setup.directories)

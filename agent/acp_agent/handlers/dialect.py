@@ -8,7 +8,7 @@ from anyio.abc import TaskGroup
 
 from acp_agent.handlers.params import Handler, Params
 from acp_agent.services import AgentServices
-from acp_agent.sessions.session import Session
+from acp_agent.sessions.session import AgentSession
 from acp_agent.world.elicitation import SessionClient
 from acp_protocol.json_values import get_object
 from acp_protocol.jsonrpc import Json
@@ -44,9 +44,9 @@ class ClientDialect:
         """Return the services for a client that uses the dialect."""
         return services
 
-    async def loaded(self, session: Session) -> dict[str, Json]:
+    async def loaded(self, session: AgentSession) -> dict[str, Json]:
         """Return what is added to the result of loading a session."""
         return {}
 
-    async def begin_prompt(self, session: Session, params: Params) -> None:
+    async def begin_prompt(self, session: AgentSession, params: Params) -> None:
         """Prepare a session for a prompt."""

@@ -17,7 +17,7 @@ from acp_agent.handlers.params import (
     prompt_blocks,
 )
 from acp_agent.options import MODE, options_for
-from acp_agent.sessions.session import Session
+from acp_agent.sessions.session import AgentSession
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
 from acp_agent.updates.v1 import SessionUpdates, new_message_id
@@ -78,7 +78,7 @@ class HandlersV1(Handlers):
             "authMethods": self.auth.listed_methods(has_terminal=has_terminal),
         }
 
-    def cancel(self, session: Session) -> None:
+    def cancel(self, session: AgentSession) -> None:
         """Cancel the running turn; its prompt ends with `cancelled`."""
         session.cancel()
 
@@ -96,10 +96,10 @@ class HandlersV1(Handlers):
         option = next(each for each in options_for(self.services.models) if each.id == MODE)
         return {MODE: option_value(option, mode, "mode")}
 
-    def result_for(self, session: Session) -> dict[str, Json]:
+    def result_for(self, session: AgentSession) -> dict[str, Json]:
         return session.settings()
 
-    async def announce(self, session: Session, *, is_new: bool) -> None:
+    async def announce(self, session: AgentSession, *, is_new: bool) -> None:
         await (session.announce if is_new else session.send_context)()
 
     def _adopt_dialect(self, params: Params) -> None:
@@ -151,6 +151,6 @@ class HandlersV1(Handlers):
             return {"stopReason": stop, **(usage if self.is_unstable else {})}
 
 
-def _check_free(session: Session) -> None:
+def _check_free(session: AgentSession) -> None:
     if session.is_busy:
         raise session_busy()

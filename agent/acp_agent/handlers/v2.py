@@ -21,7 +21,7 @@ from acp_agent.handlers.params import (
     markers,
     prompt_blocks,
 )
-from acp_agent.sessions.session import Session
+from acp_agent.sessions.session import AgentSession
 from acp_agent.store.errors import StoreError
 from acp_agent.store.log import SessionLog
 from acp_agent.turn.prompt import read_prompt
@@ -72,7 +72,7 @@ class HandlersV2(Handlers):
             "authMethods": self.auth.listed_methods(has_terminal=has_terminal),
         }
 
-    def cancel(self, session: Session) -> None:
+    def cancel(self, session: AgentSession) -> None:
         """Cancel the turn that runs or was accepted."""
         session.is_turn_cancelled = True
         session.cancel()
@@ -80,14 +80,14 @@ class HandlersV2(Handlers):
     def updates_for(self, log: SessionLog) -> SessionUpdatesV2:
         return SessionUpdatesV2(self.client, log.record.id, log)
 
-    def result_for(self, session: Session) -> dict[str, Json]:
+    def result_for(self, session: AgentSession) -> dict[str, Json]:
         return {**session.settings(), "availableCommands": session.commands()}
 
-    async def announce(self, session: Session, *, is_new: bool) -> None:
+    async def announce(self, session: AgentSession, *, is_new: bool) -> None:
         del is_new
         await session.warn()
 
-    def state(self, session: Session) -> dict[str, Json]:
+    def state(self, session: AgentSession) -> dict[str, Json]:
         if session.turn_slot.value > 0:
             return {"state": "idle"}
         is_asking = cast("SessionUpdatesV2", session.updates).is_asking
@@ -145,7 +145,7 @@ class HandlersV2(Handlers):
                 {"messageId": message_id}, partial(self._turn, session, message_id, blocks)
             )
 
-    async def _accept(self, session: Session, record: Callable[[], Awaitable[None]]) -> None:
+    async def _accept(self, session: AgentSession, record: Callable[[], Awaitable[None]]) -> None:
         """Return when the prompt is recorded and its turn is next.
 
         Raises:
@@ -162,11 +162,11 @@ class HandlersV2(Handlers):
         if scope.cancelled_caught:
             raise _cancelled()
 
-    def _release(self, session: Session) -> None:
+    def _release(self, session: AgentSession) -> None:
         session.turn_slot.release()
         self.sessions.notify_idle()
 
-    async def _turn(self, session: Session, message_id: str, blocks: Sequence[Params]) -> None:
+    async def _turn(self, session: AgentSession, message_id: str, blocks: Sequence[Params]) -> None:
         """Run one turn, from the echo of the prompt to the idle state that ends it."""
         updates = cast("SessionUpdatesV2", session.updates)
         try:
@@ -178,7 +178,11 @@ class HandlersV2(Handlers):
             self._release(session)
 
     async def _outcome(
-        self, session: Session, updates: SessionUpdatesV2, message_id: str, blocks: Sequence[Params]
+        self,
+        session: AgentSession,
+        updates: SessionUpdatesV2,
+        message_id: str,
+        blocks: Sequence[Params],
     ) -> dict[str, Json]:
         """Run one turn; return its outcome as fields of a state update."""
         try:

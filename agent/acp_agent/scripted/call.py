@@ -41,7 +41,7 @@ MAX_RANDOM_PIECE: Final = 12
 """Characters of a piece that chance cuts off."""
 
 
-class Outcome:
+class ScriptedOutcome:
     """The response to a request, and the faults that strike it."""
 
     def __init__(self, result: Json, error: RequestFailedError | None, *faults: Fault) -> None:
@@ -77,7 +77,7 @@ class Call:
         self.waiting = anyio.CancelScope()
         """Entered while the call waits for its turn."""
         self.has_started = False
-        self.outcome: Outcome | None = None
+        self.outcome: ScriptedOutcome | None = None
         self.has_outcome = anyio.Event()
         self.is_sent = anyio.Event()
         """Set once the response was sent."""
@@ -140,13 +140,13 @@ class Call:
         """
         if self.outcome is None:
             whole = await self.usual() if result is None else result
-            await self.respond(Outcome(self.as_result(whole), None, *faults))
+            await self.respond(ScriptedOutcome(self.as_result(whole), None, *faults))
 
     def as_result(self, value: Json) -> Json:
         """Return the result that a function means by what it returns."""
         return value
 
-    async def respond(self, outcome: Outcome) -> None:
+    async def respond(self, outcome: ScriptedOutcome) -> None:
         """Hand over the response; return when it was sent."""
         if self.outcome is None:
             self.outcome = outcome
@@ -537,7 +537,7 @@ class PromptCall(Call):
         """End the turn with a stop reason."""
         ended = self.as_result(result)
         if self.version < 2:
-            await self.respond(Outcome(ended, None))
+            await self.respond(ScriptedOutcome(ended, None))
             return
         await self._begin()
         await self.session.updates.send("state_update", {"state": "idle", **ended})
@@ -545,7 +545,7 @@ class PromptCall(Call):
     async def fail(self, error: RequestFailedError) -> None:
         """End the turn with an error."""
         if self.version < 2 or not self._has_begun:
-            await self.respond(Outcome(None, error))
+            await self.respond(ScriptedOutcome(None, error))
             return
         data = {} if error.data is None else {"data": error.data}
         shown = {"code": error.code, "message": error.message, **data}
@@ -567,7 +567,7 @@ class PromptCall(Call):
             return
         self._has_begun = True
         blocks = as_list(self.params.get("prompt"))
-        await self.respond(Outcome({"messageId": self.message_id}, None, *faults))
+        await self.respond(ScriptedOutcome({"messageId": self.message_id}, None, *faults))
         updates = self.session.updates
         await updates.send("user_message", {"messageId": self.message_id, "content": blocks})
         await updates.send("state_update", {"state": "running"})

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 import anyio
 
 from acp_agent.options import MODE
-from acp_agent.scripted.call import Call, Outcome, PromptCall
+from acp_agent.scripted.call import Call, PromptCall, ScriptedOutcome
 from acp_agent.scripted.kit import Script, ScriptClient, ScriptFunction, ScriptSession
 from acp_agent.scripted.wire import strike
 from acp_protocol import jsonrpc
@@ -170,9 +170,9 @@ class ScriptServer(ScriptClient):
         if call.outcome is None and result is None and not call.scope.cancel_called:
             result = await self._call(Call.usual, call)
         if isinstance(result, RequestFailedError):
-            await call.respond(Outcome(None, result))
+            await call.respond(ScriptedOutcome(None, result))
         else:
-            await call.respond(Outcome(result, None))
+            await call.respond(ScriptedOutcome(result, None))
         await self._announce(call)
 
     async def _accept(self, call: PromptCall) -> None:

@@ -13,7 +13,7 @@ from typing import Final
 
 import anyio
 
-from acp_agent.sessions.session import CLOSED, Session, SuspendedSession, session_not_found
+from acp_agent.sessions.session import CLOSED, AgentSession, SuspendedSession, session_not_found
 from acp_agent.store.database import SessionStore
 from acp_agent.store.errors import StoreError
 from acp_protocol import jsonrpc
@@ -38,7 +38,7 @@ class SessionManager:
         self.max_suspended = MAX_SUSPENDED
         self._limit = limit
         self._store = store
-        self.awake: dict[str, Session] = {}
+        self.awake: dict[str, AgentSession] = {}
         """By id."""
         self.suspended: dict[str, SuspendedSession] = {}
         """By id, in the order in which they were suspended; their locks stay held."""
@@ -64,11 +64,11 @@ class SessionManager:
         awake = (session.log.record.number for session in self.awake.values())
         return number in awake or number in (each.number for each in self.suspended.values())
 
-    def can_suspend(self, session: Session) -> bool:
+    def can_suspend(self, session: AgentSession) -> bool:
         """Return whether a session is idle and everything of it is stored."""
         return self._is_idle(session) and session.log.is_flushed()
 
-    def _is_idle(self, session: Session) -> bool:
+    def _is_idle(self, session: AgentSession) -> bool:
         return not (session.uses or session.id in self._changing or session.is_at_work)
 
     def notify_idle(self) -> None:
@@ -77,7 +77,7 @@ class SessionManager:
         self._idle_again = anyio.Event()
 
     @contextmanager
-    def in_use(self, session: Session) -> Generator[None]:
+    def in_use(self, session: AgentSession) -> Generator[None]:
         """Keep a session from being suspended within the block."""
         session.uses += 1
         try:
@@ -169,7 +169,7 @@ class SessionManager:
             if is_open and session.last_used <= latest and self.can_suspend(session):
                 await self.suspend(session)
 
-    async def suspend(self, session: Session) -> None:
+    async def suspend(self, session: AgentSession) -> None:
         """Stop all of an idle session, but keep its lock; it wakes when it is needed."""
         self.suspended[session.id] = session.suspended()
         del self.awake[session.id]
@@ -184,7 +184,7 @@ class SessionManager:
         with self.change(session_id):
             await self._store.release(self.suspended.pop(session_id).number)
 
-    async def close_session(self, session: Session) -> None:
+    async def close_session(self, session: AgentSession) -> None:
         """Close a session, which stays in the store and can be opened again.
 
         This runs to its end even if the caller is cancelled: every wait in it is bounded.

@@ -134,7 +134,7 @@ class SessionTasks:
             await has_ended.wait()
 
 
-class Session:
+class AgentSession:
     """One conversation with the client."""
 
     def __init__(

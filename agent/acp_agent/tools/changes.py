@@ -24,7 +24,7 @@ CHANGE_LIMIT: Final = 8 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class FileChange:
+class FileEdit:
     """What a file is to hold."""
 
     path: str
@@ -35,7 +35,7 @@ class FileChange:
 
 
 def prepare_changes(
-    workspace: Workspace, title: str, changes: Sequence[FileChange], *, is_read: bool = True
+    workspace: Workspace, title: str, changes: Sequence[FileEdit], *, is_read: bool = True
 ) -> PreparedCall:
     """Return the call that makes `changes`, all of them or none where that can be known before.
 

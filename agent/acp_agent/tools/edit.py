@@ -9,7 +9,7 @@ from pydantic import Field
 
 from acp_agent.tools.base import Arguments, Text, tool
 from acp_agent.tools.call import PreparedCall, ToolFailedError, call_title
-from acp_agent.tools.changes import FileChange, prepare_changes, read_text_if_exists
+from acp_agent.tools.changes import FileEdit, prepare_changes, read_text_if_exists
 from acp_agent.world.diffs import FilePatch, PatchError, parse_patch
 from acp_agent.world.workspace import Workspace
 
@@ -69,7 +69,7 @@ async def edit_tool(wanted: EditArguments, workspace: Workspace) -> PreparedCall
     before = after = await workspace.read_text(path)
     for edit in edits:
         after = _edited(wanted.path, after, edit)
-    change = FileChange(path, before, after)
+    change = FileEdit(path, before, after)
     return prepare_changes(workspace, title, [change])
 
 
@@ -95,13 +95,13 @@ async def patch_tool(wanted: PatchArguments, workspace: Workspace) -> PreparedCa
 
 async def _changes(
     patches: Sequence[FilePatch], paths: Sequence[str], workspace: Workspace
-) -> list[FileChange]:
-    changes: list[FileChange] = []
+) -> list[FileEdit]:
+    changes: list[FileEdit] = []
     for patch, path in zip(patches, paths, strict=True):
         if paths.count(path) > 1:
             raise PatchError(f"{patch.name} stands in it twice")
         before = await read_text_if_exists(workspace, path)
-        changes.append(FileChange(path, before, patch.apply(before)))
+        changes.append(FileEdit(path, before, patch.apply(before)))
     return changes
 
 

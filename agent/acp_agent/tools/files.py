@@ -19,7 +19,7 @@ from acp_agent.tools.call import (
     shorten,
 )
 from acp_agent.tools.changes import (
-    FileChange,
+    FileEdit,
     prepare_changes,
     read_text_if_exists,
     resolve_consented,
@@ -81,7 +81,7 @@ async def write_tool(wanted: WriteArguments, workspace: Workspace) -> PreparedCa
     before = await read_text_if_exists(workspace, path)
     if before is not None and wanted.is_new:
         raise ToolFailedError(f"{wanted.path} is there already")
-    change = FileChange(path, before, wanted.text)
+    change = FileEdit(path, before, wanted.text)
     return prepare_changes(workspace, title, [change], is_read=wanted.is_new)
 
 

@@ -118,7 +118,7 @@ class Posting(Handover):
 
 
 @dataclass(eq=False)
-class Connection:
+class ProxyConnection:
     """A connection: its recording and interception, and what is open on it."""
 
     number: int

@@ -12,7 +12,7 @@ from typing import Final
 
 from anyio.abc import TaskGroup
 
-from acp_inspector.http_proxy.connection import Connection, connection_named
+from acp_inspector.http_proxy.connection import ProxyConnection, connection_named
 from acp_inspector.http_proxy.headers import Headers
 from acp_inspector.proxy.session import ProxySession
 from acp_inspector.recording.format import RecordingExistsError
@@ -26,7 +26,7 @@ MAX_NAMES: Final = 1000
 """Names of recordings that are tried for a connection, if files of these names exist."""
 
 
-class Connections:
+class ProxyConnections:
     """All connections through the proxy."""
 
     def __init__(
@@ -54,16 +54,16 @@ class Connections:
         self._warn = warn
         self._limit = limit
         self._count = 1
-        self._by_id: dict[str, Connection] = {}
-        self._free: list[Connection] = []
+        self._by_id: dict[str, ProxyConnection] = {}
+        self._free: list[ProxyConnection] = []
         """Those that have not begun."""
-        self._live: list[Connection] = []
+        self._live: list[ProxyConnection] = []
         """All, oldest first."""
         self._is_over = False
         self._opening = asyncio.Lock()
         self._add(first)
 
-    async def take(self, headers: Headers, *, opens: bool) -> tuple[Connection, bool]:
+    async def take(self, headers: Headers, *, opens: bool) -> tuple[ProxyConnection, bool]:
         """Return the connection of a request, and whether the request is to begin it.
 
         `opens` is set for `initialize`, and for a WebSocket.
@@ -86,7 +86,7 @@ class Connections:
         return connection, True
 
     def settle(
-        self, connection: Connection, headers: Headers, status: int, answer: Headers
+        self, connection: ProxyConnection, headers: Headers, status: int, answer: Headers
     ) -> None:
         """Take note of the response to a request that was to begin a connection."""
         given = connection_named(answer)
@@ -99,12 +99,12 @@ class Connections:
             connection.is_claimed = False
             self._free.append(connection)
 
-    def end(self, connection: Connection) -> None:
+    def end(self, connection: ProxyConnection) -> None:
         """End a connection, as soon as nothing is open on it any more."""
         connection.is_over = True
         self.release(connection)
 
-    def release(self, connection: Connection) -> None:
+    def release(self, connection: ProxyConnection) -> None:
         """Take note that an exchange is done."""
         if connection.is_over and not connection.open and connection in self._live:
             self._forget(connection)
@@ -118,7 +118,7 @@ class Connections:
             self._forget(connection)
             self._tasks.start_soon(connection.close)
 
-    async def _close(self, connection: Connection) -> None:
+    async def _close(self, connection: ProxyConnection) -> None:
         """Close a connection; open the next one if none is left, for observers to attach to."""
         await connection.close()
         async with self._opening:
@@ -127,7 +127,7 @@ class Connections:
                 if self._is_over:
                     self.close()
 
-    def _forget(self, connection: Connection) -> None:
+    def _forget(self, connection: ProxyConnection) -> None:
         self._live.remove(connection)
         if connection in self._free:
             self._free.remove(connection)
@@ -144,7 +144,7 @@ class Connections:
         self._add(await asyncio.to_thread(self._session))
 
     def _add(self, session: ProxySession) -> None:
-        connection = Connection(self._count, session, self._url, self._tasks)
+        connection = ProxyConnection(self._count, session, self._url, self._tasks)
         self._live.append(connection)
         self._free.append(connection)
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Final
 
-from acp_inspector.http_proxy.connections import Connections
+from acp_inspector.http_proxy.connections import ProxyConnections
 from acp_inspector.http_proxy.requests import Incoming
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_protocol.net import host_refusal
@@ -24,7 +24,7 @@ class ProxyContext:
     """The server that everything is passed to, the connections, and the limits."""
 
     upstream: Upstream
-    connections: Connections
+    connections: ProxyConnections
     hosts: Collection[str]
     """The `Host` headers that requests may have."""
     max_body: int = MAX_BODY_BYTES

@@ -12,9 +12,9 @@ import httpx
 
 from acp_inspector.http_proxy.connection import (
     Carrier,
-    Connection,
     Handover,
     Posting,
+    ProxyConnection,
     body_members,
     connection_named,
     session_of,
@@ -33,7 +33,7 @@ from acp_inspector.http_proxy.requests import (
 )
 from acp_inspector.http_proxy.streams import EventSender
 from acp_inspector.http_proxy.upstream import Upstream
-from acp_inspector.intercept.message import InterceptedFrame, Refusal
+from acp_inspector.intercept.message import InterceptedFrame, ProxyRefusal
 from acp_protocol.jsonrpc import Json
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ class HttpExchange:
     def __init__(
         self,
         context: ProxyContext,
-        connection: Connection,
+        connection: ProxyConnection,
         incoming: Incoming,
         body: Body,
         send: Send,
@@ -397,7 +397,7 @@ class HttpExchange:
             await self._begin(202, [(LENGTH, b"0")])
             await self._end()
 
-    async def _refuse_by(self, refusal: Refusal) -> None:
+    async def _refuse_by(self, refusal: ProxyRefusal) -> None:
         extra: list[tuple[bytes, bytes]] = []
         if refusal.retry_after is not None:
             extra.append((b"retry-after", str(refusal.retry_after).encode()))
@@ -449,7 +449,7 @@ class HttpExchange:
 class Poster(Carrier):
     """Posts frames of the client that are injected, as the client has posted its last one."""
 
-    def __init__(self, upstream: Upstream, connection: Connection) -> None:
+    def __init__(self, upstream: Upstream, connection: ProxyConnection) -> None:
         super().__init__()
         self._upstream = upstream
         self._connection = connection

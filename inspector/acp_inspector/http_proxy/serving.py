@@ -9,7 +9,7 @@ from typing import Final
 import anyio
 
 from acp_inspector.http_proxy.application import HttpProxy
-from acp_inspector.http_proxy.connections import Connections
+from acp_inspector.http_proxy.connections import ProxyConnections
 from acp_inspector.http_proxy.context import LARGE_WAIT_S, MAX_BODY_BYTES, ProxyContext
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_inspector.proxy.session import ProxyOptions, ProxySession, Remote, open_session, warn
@@ -65,7 +65,7 @@ async def serve(
     try:
         first = await anyio.to_thread.run_sync(open_, 1)
         async with anyio.create_task_group() as tasks:
-            connections = Connections(first, open_, agent.shown_url, tasks, warn)
+            connections = ProxyConnections(first, open_, agent.shown_url, tasks, warn)
             names = listener.hosts_with(hosts)
             context = ProxyContext(upstream, connections, names, max_body, large_wait_s)
             app = HttpProxy(context, warn)

@@ -10,7 +10,12 @@ import anyio
 from websockets.asyncio.client import ClientConnection
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, Connection, body_members
+from acp_inspector.http_proxy.connection import (
+    Carrier,
+    CarrierGoneError,
+    ProxyConnection,
+    body_members,
+)
 from acp_inspector.http_proxy.context import ProxyContext
 from acp_inspector.http_proxy.headers import Headers, forwarded
 from acp_inspector.http_proxy.requests import Incoming, Receive, Scope, Send
@@ -92,7 +97,7 @@ class SocketExchange:
         self._note_close(LOST, None, why)
         self._scope.cancel()
 
-    async def _run(self, connection: Connection) -> None:
+    async def _run(self, connection: ProxyConnection) -> None:
         incoming = self._incoming
         connection.event(
             "http_request",

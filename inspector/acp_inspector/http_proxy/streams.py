@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, Connection
+from acp_inspector.http_proxy.connection import Carrier, CarrierGoneError, ProxyConnection
 from acp_inspector.http_proxy.event_stream import (
     MAX_EVENT_BYTES,
     EventSplitter,
@@ -20,7 +20,7 @@ from acp_protocol.jsonrpc import Json
 class StreamedExchange(Protocol):
     """The exchange whose response is a stream."""
 
-    connection: Connection
+    connection: ProxyConnection
     number: int
     has_ended: bool
 

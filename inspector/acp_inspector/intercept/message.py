@@ -84,7 +84,7 @@ class Reordering:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class ProxyRefusal:
     """A response that an HTTP request gets from the proxy."""
 
     status: int
@@ -125,7 +125,7 @@ class InterceptedFrame:
     """Signal sent to the agent in place of the frame; 0 for none."""
     answers: int | None = None
     """Of an injected frame: the number of the request that it responds to."""
-    refusal: Refusal | None = None
+    refusal: ProxyRefusal | None = None
     """The response that its HTTP request gets in place of being sent."""
     late: float = 0.0
     """Seconds that the response to its HTTP request is held back."""
@@ -257,7 +257,7 @@ class InterceptedFrame:
         self.is_dropped = True
         self.add_event("crashed", by, signal=number)
 
-    def refuse(self, refusal: Refusal, by: str) -> None:
+    def refuse(self, refusal: ProxyRefusal, by: str) -> None:
         """Do not send it; respond to its HTTP request with a status."""
         self.refusal = refusal
         self.is_dropped = True

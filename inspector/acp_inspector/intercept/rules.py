@@ -26,7 +26,7 @@ from acp_inspector.intercept.message import (
     Inject,
     InterceptedFrame,
     InterceptError,
-    Refusal,
+    ProxyRefusal,
     encode,
     parse_or_none,
 )
@@ -157,7 +157,7 @@ class RequestFault:
 
     by: str
     """The rule."""
-    refusal: Refusal | None = None
+    refusal: ProxyRefusal | None = None
     """The response that it gets, and the server never sees it."""
     delay: float = 0.0
     """Seconds before the server gets it."""
@@ -465,8 +465,8 @@ def _answer(frame: InterceptedFrame, values: _Values, by: str) -> None:
         frame.answer(by, result=values["result"], error=values["error"])
 
 
-def _refusal(values: _Values) -> Refusal:
-    return Refusal(values["code"], values["body"], values["retry_after"])
+def _refusal(values: _Values) -> ProxyRefusal:
+    return ProxyRefusal(values["code"], values["body"], values["retry_after"])
 
 
 def _refuse(frame: InterceptedFrame, values: _Values, by: str) -> None:

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from typing import Any, TypeVar, cast, overload
 
-from acp_inspector.session.edits import Edit
+from acp_inspector.session.edits import FrameEdit
 from acp_inspector.session.fold import Session
 from acp_inspector.session.history import Versioned, VersionedList
 from acp_inspector.session.items import (
@@ -179,7 +179,7 @@ class SessionSnapshot:
         self.items = ItemsAt(epoch, n)
         self._epoch = epoch
 
-    def edits_of(self, item: Item) -> list[Edit]:
+    def edits_of(self, item: Item) -> list[FrameEdit]:
         """Return the edits of frames that have changed an item, in the order of the frames."""
         return self._talk.edits_of(item, self._epoch.begun, self.n)
 
@@ -303,7 +303,7 @@ class Conversation:
         self._showers: dict[str, list[ToolCallItem]] = {}
         self._messages: dict[tuple[type[TextItem], str], TextItem] = {}
         self._notices: dict[str, Notice] = {}
-        self._edits: dict[str, list[Edit]] = {}
+        self._edits: dict[str, list[FrameEdit]] = {}
         """The edits of the frames that have changed an item, by its key."""
         self._count = 0
 
@@ -409,18 +409,18 @@ class Conversation:
         line, is_new = self.entity(Notice, f"history {self.turn.number}", text)
         return [ConversationChange(self.session_id, line, is_new)] if is_new else []
 
-    def note_edit(self, item: Item, edit: Edit) -> None:
+    def note_edit(self, item: Item, edit: FrameEdit) -> None:
         """Take note that the frame which has changed an item was sent with other bytes."""
         known = self._edits.setdefault(item.key, [])
         # The messages of an array may change an item one after the other.
         if not known or known[-1] is not edit:
             known.append(edit)
 
-    def current_edits_of(self, item: Item) -> list[Edit]:
+    def current_edits_of(self, item: Item) -> list[FrameEdit]:
         """Return the edits of frames that have changed an item, since its session was loaded."""
         return self.edits_of(item, self._epoch.begun, self.cursor.n)
 
-    def edits_of(self, item: Item, first: int, last: int) -> list[Edit]:
+    def edits_of(self, item: Item, first: int, last: int) -> list[FrameEdit]:
         """Return the edits of frames from `first` to `last` that have changed an item."""
         return [each for each in self._edits.get(item.key, ()) if first <= each.of <= last]
 

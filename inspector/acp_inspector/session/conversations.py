@@ -20,7 +20,7 @@ from acp_inspector.session.conversation import (
     SessionError,
     SessionSnapshot,
 )
-from acp_inspector.session.edits import Edit, Edits
+from acp_inspector.session.edits import Edits, FrameEdit
 from acp_inspector.session.effects import EFFECTS, is_allowed, note_effect
 from acp_inspector.session.events import (
     RequestSent,
@@ -109,7 +109,7 @@ class Conversations:
         frame: Frame,
         events: Sequence[SessionEvent] | None = None,
         *,
-        edit: Edit | None = None,
+        edit: FrameEdit | None = None,
     ) -> list[ConversationChange]:
         """Apply the next frame; return what it changed. Never raises.
 

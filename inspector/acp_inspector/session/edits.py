@@ -28,7 +28,7 @@ _CONTEXT: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Edit:
+class FrameEdit:
     """A frame that was sent with other bytes."""
 
     seq: int
@@ -44,7 +44,7 @@ class Edit:
         return replace(frame, data=self.now)
 
 
-def edit_of(event: JournalEvent) -> Edit | None:
+def edit_of(event: JournalEvent) -> FrameEdit | None:
     """Return the edit that an event reports; None for other events."""
     n, by = event.data.get("of"), event.data.get("by")
     if event.name not in EDIT_EVENTS or type(n) is not int:
@@ -52,7 +52,7 @@ def edit_of(event: JournalEvent) -> Edit | None:
     was, now = (_bytes(event.data, key) for key in ("was", "now"))
     if was is None or now is None:
         return None
-    return Edit(event.seq, n, by if isinstance(by, str) else "", was, now)
+    return FrameEdit(event.seq, n, by if isinstance(by, str) else "", was, now)
 
 
 class Edits:
@@ -60,14 +60,14 @@ class Edits:
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         """Begin with the edits that `entries` report."""
-        self._last: dict[int, Edit] = {}
+        self._last: dict[int, FrameEdit] = {}
         for entry in entries:
             self.note(entry)
 
     def __bool__(self) -> bool:
         return bool(self._last)
 
-    def note(self, entry: Entry) -> Edit | None:
+    def note(self, entry: Entry) -> FrameEdit | None:
         """Take note of an entry; return the edit that it reports, unless that was known.
 
         An edit of what an earlier one has sent replaces what that one found.
@@ -81,7 +81,7 @@ class Edits:
         self._last[edit.of] = edit
         return edit
 
-    def of(self, n: int) -> Edit | None:
+    def of(self, n: int) -> FrameEdit | None:
         """Return the last edit of frame `n`, from what came; None if it was sent as it came."""
         return self._last.get(n)
 
@@ -101,7 +101,7 @@ def _bytes(data: Mapping[str, Json], key: str) -> bytes | None:
         return None
 
 
-def edit_text(edit: Edit) -> str:
+def edit_text(edit: FrameEdit) -> str:
     """Return what an edit changed, on one line, safe to show: `text "…bread" → "…cheese"`."""
     try:
         changes = list(_changes(parse(edit.was), parse(edit.now), ""))

@@ -57,7 +57,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class PostedRequest:
     """A request that was posted, and what its response is known by."""
 
     session: str | None
@@ -89,16 +89,16 @@ class Exchange:
         return encode(error | {"message": reason})
 
 
-def exchange_of(message: Message) -> Exchange | None:
+def exchange_of(message: Message) -> PostedRequest | None:
     """Return the exchange that a message of the client begins; None if it gets no response."""
     if isinstance(message, Request):
         session = session_in(message.params)
-        return Exchange(session, message.id, message.method == PROMPT and session is not None)
+        return PostedRequest(session, message.id, message.method == PROMPT and session is not None)
     if isinstance(message, InvalidMessage):
         value = _value(message)
         session = session_in(value)
         if value.get("type") == "prompt" and "jsonrpc" not in value and session is not None:
-            return Exchange(session, None, is_prompt=True)
+            return PostedRequest(session, None, is_prompt=True)
     return None
 
 

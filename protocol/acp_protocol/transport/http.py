@@ -73,7 +73,7 @@ SESSION_METHODS: Final = frozenset(
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class HttpLimits:
     """What one connection may hold."""
 
     body: int = 32 * 2**20
@@ -122,12 +122,12 @@ def error_reply(status: int, code: int, reason: str, request: RequestId = None) 
     return Reply(status, encode_error(request, code, reason), JSON_TYPE)
 
 
-def too_large(limits: Limits) -> Reply:
+def too_large(limits: HttpLimits) -> Reply:
     return refusal(413, f"The body is larger than {limits.body} bytes")
 
 
 def read_post(
-    headers: Mapping[str, str], body: bytes, limits: Limits, *, has_connection: bool = True
+    headers: Mapping[str, str], body: bytes, limits: HttpLimits, *, has_connection: bool = True
 ) -> Posted | Reply:
     """Return the message of a POST, or why it is refused before any connection sees it.
 
@@ -163,7 +163,7 @@ _SESSION: Final = "Acp-Session-Id"
 
 
 @frozen_dataclass
-class Event:
+class SseEvent:
     """One event of a stream."""
 
     number: int
@@ -224,15 +224,15 @@ class EventStream:
         self._forgotten = 0
         """The number of the last event that is not kept any more."""
         self._last = 0
-        self._read: deque[Event] = deque()
-        self._waiting: deque[Event] = deque()
+        self._read: deque[SseEvent] = deque()
+        self._waiting: deque[SseEvent] = deque()
 
     @property
     def is_unread(self) -> bool:
         return bool(self._waiting)
 
     @property
-    def following(self) -> Event | None:
+    def following(self) -> SseEvent | None:
         """The next event, which is not read yet; None if none waits."""
         return self._waiting[0] if self._waiting else None
 
@@ -247,10 +247,10 @@ class EventStream:
             # A stream of that name, of which nothing was left, may have been dropped before.
             self._forgotten = number - 1
         self._last = number
-        self._waiting.append(Event(number, frame, history))
+        self._waiting.append(SseEvent(number, frame, history))
         self._totals.unread += len(frame)
 
-    def next(self) -> Event | None:
+    def next(self) -> SseEvent | None:
         """Return the next event, which counts as read now; None if none waits."""
         if not self._waiting:
             return None
@@ -259,7 +259,7 @@ class EventStream:
         self._count(event, 1)
         return event
 
-    def put_back(self, events: Sequence[Event]) -> None:
+    def put_back(self, events: Sequence[SseEvent]) -> None:
         """Make the events that were read last wait again: they could not be written."""
         for event in reversed(events):
             if self._read and self._read[-1] is event:
@@ -298,7 +298,7 @@ class EventStream:
             self._return_last()
         return True
 
-    def _count(self, event: Event, sign: int) -> None:
+    def _count(self, event: SseEvent, sign: int) -> None:
         size = sign * len(event.frame)
         self._totals.unread -= size
         self._totals.replay += size
@@ -314,7 +314,7 @@ class ServedConnection:
     With `is_socket` it is a WebSocket, which has no streams: all frames go to the socket.
     """
 
-    def __init__(self, limits: Limits, *, is_socket: bool = False) -> None:
+    def __init__(self, limits: HttpLimits, *, is_socket: bool = False) -> None:
         self.is_socket = is_socket
         self._limits = limits
         self._totals = _Totals()
@@ -457,7 +457,7 @@ class ServedConnection:
         if session is not None and len(self._sessions) < MAX_COUNTED:
             self._sessions.add(session)
 
-    def next(self, stream: EventStream) -> Event | None:
+    def next(self, stream: EventStream) -> SseEvent | None:
         """Return the next event of a stream, which counts as read now; None if none waits."""
         event = stream.next()
         # What is kept is dropped from the stream that has the most, and some more at once: looking

@@ -26,11 +26,11 @@ from acp_protocol.transport.http import (
     JSON_TYPE,
     KEEP_ALIVE,
     LAST_EVENT_HEADER,
-    Event,
     EventStream,
     Posted,
     Reply,
     ServedConnection,
+    SseEvent,
     comment,
     error_reply,
     read_post,
@@ -261,7 +261,9 @@ class HttpEndpoint:
             if limit.cancelled_caught:
                 return
 
-    async def _write_some(self, events: Sequence[Event], stream: EventStream, send: Send) -> None:
+    async def _write_some(
+        self, events: Sequence[SseEvent], stream: EventStream, send: Send
+    ) -> None:
         """Write events together; if that fails, all of them wait again."""
         encoded = [each.encode() for each in events]
         stream.is_writing = True
@@ -283,9 +285,9 @@ class HttpEndpoint:
             await send(body_part(KEEP_ALIVE))
 
 
-def _some(state: ServedConnection, stream: EventStream) -> list[Event]:
+def _some(state: ServedConnection, stream: EventStream) -> list[SseEvent]:
     """Return the next events of a stream, as many as one write takes."""
-    found: list[Event] = []
+    found: list[SseEvent] = []
     size = 0
     while size < WRITE_BYTES and not (found and state.is_early(stream)):
         event = state.next(stream)

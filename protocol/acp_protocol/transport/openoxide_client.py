@@ -15,7 +15,7 @@ from typing import Final
 import anyio
 import httpx
 
-from acp_protocol.dialects.openoxide_http import Exchange, exchange_of
+from acp_protocol.dialects.openoxide_http import PostedRequest, exchange_of
 from acp_protocol.errors import FrameTooLongError
 from acp_protocol.jsonrpc import Request, read_message
 from acp_protocol.transport.http import CONNECTION_HEADER, EVENT_STREAM, JSON_TYPE
@@ -86,7 +86,9 @@ class OpenoxideTransport(HttpFrames):
                 self._opened.set()
             self._posts.release()
 
-    async def _post(self, frame: bytes, exchange: Exchange | None, *, is_opening: bool) -> None:
+    async def _post(
+        self, frame: bytes, exchange: PostedRequest | None, *, is_opening: bool
+    ) -> None:
         headers = dict(_HEADERS)
         if self._id is not None:
             headers[CONNECTION_HEADER] = self._id
@@ -99,7 +101,7 @@ class OpenoxideTransport(HttpFrames):
             self._refuse(exchange, mapped_error(self._agent, error, self._limits), is_opening)
 
     async def _take(
-        self, response: httpx.Response, exchange: Exchange | None, *, is_opening: bool
+        self, response: httpx.Response, exchange: PostedRequest | None, *, is_opening: bool
     ) -> None:
         """Take what a POST has got."""
         media_type = response.headers.get("content-type", "")
@@ -117,7 +119,7 @@ class OpenoxideTransport(HttpFrames):
                 refusal = Refusal(response.status_code, f"{refusal.reason}: it is elsewhere")
             self._refuse(exchange, refusal, is_opening)
 
-    async def _take_events(self, response: httpx.Response, exchange: Exchange | None) -> None:
+    async def _take_events(self, response: httpx.Response, exchange: PostedRequest | None) -> None:
         async with aclosing(events_in(response, self._limits)) as events:
             async for event in events:
                 frame = in_one_line(event.data.encode("utf-8", "replace"))
@@ -130,7 +132,7 @@ class OpenoxideTransport(HttpFrames):
         reason = "the stream ended before the answer; the agent may have done what was asked"
         self._refuse(exchange, Refusal(HTTPStatus.OK, reason), is_opening=False)
 
-    def _refuse(self, exchange: Exchange | None, refusal: Refusal, is_opening: bool) -> None:
+    def _refuse(self, exchange: PostedRequest | None, refusal: Refusal, is_opening: bool) -> None:
         """Give a request the error response that will not come; report any other message."""
         if is_opening:
             self._finish(RemoteClosedError(refusal.reason, hint=refusal.hint))

@@ -14,7 +14,7 @@ from typing import ClassVar, Final
 from starlette.types import Receive, Send
 
 from acp_protocol.dialects.openoxide_http import (
-    Exchange,
+    PostedRequest,
     bare_answer,
     event_of,
     exchange_of,
@@ -41,7 +41,7 @@ from acp_protocol.transport.http import (
     JSON_TYPE,
     KEEP_ALIVE,
     EventStream,
-    Limits,
+    HttpLimits,
     Posted,
     Reply,
     ServedConnection,
@@ -73,9 +73,9 @@ class ExchangeStreams(ServedConnection):
     What names no session comes on the stream that was opened last.
     """
 
-    def __init__(self, limits: Limits, *, is_socket: bool = False) -> None:
+    def __init__(self, limits: HttpLimits, *, is_socket: bool = False) -> None:
         super().__init__(limits, is_socket=is_socket)
-        self._exchanges: OrderedDict[str, Exchange] = OrderedDict()
+        self._exchanges: OrderedDict[str, PostedRequest] = OrderedDict()
         """What is read on the stream of each session."""
         self._left: set[str] = set()
         """Those of them whose reader has gone before the answer."""
@@ -84,7 +84,9 @@ class ExchangeStreams(ServedConnection):
     def is_idle(self) -> bool:
         return super().is_idle and not self._exchanges
 
-    def begin(self, exchange: Exchange, message: Message, *, is_stream: bool) -> EventStream | None:
+    def begin(
+        self, exchange: PostedRequest, message: Message, *, is_stream: bool
+    ) -> EventStream | None:
         """Return the stream that the answer comes on; None if one like it is open."""
         session = exchange.session
         has_key = isinstance(message, Request)
@@ -104,11 +106,11 @@ class ExchangeStreams(ServedConnection):
         stream.has_reader = True
         return stream
 
-    def can_stream(self, exchange: Exchange) -> bool:
+    def can_stream(self, exchange: PostedRequest) -> bool:
         """Return whether the stream of the session has no reader."""
         return exchange.session is not None and exchange.session not in self._exchanges
 
-    def finish(self, exchange: Exchange, stream: EventStream, *, is_answered: bool) -> None:
+    def finish(self, exchange: PostedRequest, stream: EventStream, *, is_answered: bool) -> None:
         """Note that a stream has no reader any more."""
         stream.has_reader = False
         if stream.name == exchange.session and not is_answered:
@@ -188,7 +190,7 @@ class OpenoxideEndpoint(HttpEndpoint):
         return await self._exchange(connection, posted, exchange, accepts, receive, send)
 
     async def _home(
-        self, posted: Posted, exchange: Exchange | None, receive: Receive
+        self, posted: Posted, exchange: PostedRequest | None, receive: Receive
     ) -> OpenConnection | Reply:
         """Return the connection that a message belongs to."""
         if posted.connection is not None:
@@ -221,7 +223,7 @@ class OpenoxideEndpoint(HttpEndpoint):
         self,
         connection: OpenConnection,
         posted: Posted,
-        exchange: Exchange,
+        exchange: PostedRequest,
         accepts: str,
         receive: Receive,
         send: Send,
@@ -272,7 +274,7 @@ class _Turn:
         endpoint: OpenoxideEndpoint,
         connection: OpenConnection,
         state: ExchangeStreams,
-        exchange: Exchange,
+        exchange: PostedRequest,
         stream: EventStream,
     ) -> None:
         self._endpoint = endpoint

@@ -22,7 +22,7 @@ from anyio.abc import TaskGroup
 from acp_protocol.concurrency import BackgroundTasks, Change
 from acp_protocol.errors import AcpError, AgentExitedError, ConnectionClosedError
 from acp_protocol.transport.base import Transport
-from acp_protocol.transport.http import Limits, Reply, ServedConnection, refusal
+from acp_protocol.transport.http import HttpLimits, Reply, ServedConnection, refusal
 from acp_protocol.transport.memory import Take, forward
 
 logger = logging.getLogger(__name__)
@@ -81,7 +81,7 @@ class ServerLimits:
 
 
 @dataclass(slots=True)
-class Counts:
+class ServerCounts:
     """What a server has open, and what it has moved."""
 
     streams: int = 0
@@ -237,13 +237,13 @@ class Connections:
     """The connections of a server; they can be opened inside `running`."""
 
     open_agent: OpenAgent
-    limits: Limits = field(default_factory=Limits)
+    limits: HttpLimits = field(default_factory=HttpLimits)
     server_limits: ServerLimits = field(default_factory=ServerLimits)
     path: str = "/acp"
     """Where the endpoint is, for the cookie."""
     affinity: str = field(default_factory=new_affinity)
     """The value of the cookie, by which a load balancer knows this process."""
-    counts: Counts = field(default_factory=Counts)
+    counts: ServerCounts = field(default_factory=ServerCounts)
     dialect: str | None = None
     """The dialect of the clients; some have an HTTP of their own."""
 

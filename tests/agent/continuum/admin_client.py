@@ -10,7 +10,7 @@ from pathlib import Path
 import anyio
 import httpx
 
-from acp_agent.continuum.admin import LIMITS, AdminSocket, Agent, serve_admin
+from acp_agent.continuum.admin import LIMITS, AdminSocket, ObservedAgent, serve_admin
 from acp_agent.door.server import AgentServer
 from acp_agent.services import AgentServices
 from acp_agent.settings.keys import Settings
@@ -25,7 +25,7 @@ ENVIRONMENT = {"ADMIN": TOKEN}
 @asynccontextmanager
 async def serving_admin(
     listen: str = "127.0.0.1:0",
-    agent: Agent | None = None,
+    agent: ObservedAgent | None = None,
     environment: Mapping[str, str] = ENVIRONMENT,
     settings: Settings | None = None,
     limits: SocketLimits = LIMITS,

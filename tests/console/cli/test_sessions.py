@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.host.state import state_directory
 from tests.console.conftest import Call
@@ -21,10 +21,10 @@ from tests.warm import WARM
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedSessions:
     """The user's own store, in a home of its own."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return SessionStore()
+    return RecordedSessions()
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return found
 
 
-def test_the_list_shows_the_last_used_session_first(store: SessionStore, call: Call) -> None:
+def test_the_list_shows_the_last_used_session_first(store: RecordedSessions, call: Call) -> None:
     recorded(
         store,
         *opening("session/new", "a"),
@@ -53,7 +53,7 @@ def test_the_list_shows_the_last_used_session_first(store: SessionStore, call: C
     assert call("sessions").out == call("sessions", "ls").out
 
 
-def test_a_prompt_that_was_not_sent_is_no_title(store: SessionStore, call: Call) -> None:
+def test_a_prompt_that_was_not_sent_is_no_title(store: RecordedSessions, call: Call) -> None:
     both = [*opening("session/new", "a"), *opening("session/new", "b", id_=3), *turn("b", "x")]
     recorded(store, *both)
     for each in store.sessions(with_empty=True):
@@ -64,7 +64,7 @@ def test_a_prompt_that_was_not_sent_is_no_title(store: SessionStore, call: Call)
 
 
 def test_the_list_is_selected_by_agent_and_directory(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "elsewhere"))
     recorded(store, *opening("session/new", "b", cwd=project), *turn("b", "here"))
@@ -79,7 +79,7 @@ def test_the_list_is_selected_by_agent_and_directory(
 
 
 def test_sessions_in_which_nothing_was_said_are_listed_only_on_request(
-    store: SessionStore, call: Call
+    store: RecordedSessions, call: Call
 ) -> None:
     recorded(
         store, *opening("session/new", "a"), *opening("session/new", "b", id_=3), *turn("b", "x")
@@ -88,7 +88,7 @@ def test_sessions_in_which_nothing_was_said_are_listed_only_on_request(
     assert len(call("sessions", "ls", "--all", "--json").out.splitlines()) == 2
 
 
-def test_show_prints_the_conversation(store: SessionStore, call: Call, project: Path) -> None:
+def test_show_prints_the_conversation(store: RecordedSessions, call: Call, project: Path) -> None:
     recorded(store, *opening("session/new", "b", cwd=project), *turn("b", "here"))
     recorded(store, *opening("session/new", "a"), *turn("a", "elsewhere"))
     lines = [line.strip() for line in call("sessions", "show").out.splitlines()]
@@ -100,7 +100,7 @@ def test_show_prints_the_conversation(store: SessionStore, call: Call, project: 
     assert [item["text"] for item in conversation["items"][:2]] == ["elsewhere", "re: elsewhere"]
 
 
-def test_show_prints_what_the_user_decided(store: SessionStore, call: Call) -> None:
+def test_show_prints_what_the_user_decided(store: RecordedSessions, call: Call) -> None:
     with running(store, *opening("session/new", "a"), *turn("a", "go")) as journal:
         names = {"option": "yes", "option_name": "Yes, once", "kind": "allow_once"}
         journal.event("decision", session="a", request=900, title="Edit notes.md", **names)
@@ -109,7 +109,7 @@ def test_show_prints_what_the_user_decided(store: SessionStore, call: Call) -> N
     assert outcome.out.endswith("you decided: Edit notes.md: Yes, once (allow_once)\n")
 
 
-def test_an_unknown_session_is_refused(store: SessionStore, call: Call, project: Path) -> None:
+def test_an_unknown_session_is_refused(store: RecordedSessions, call: Call, project: Path) -> None:
     del store, project
     for words in (["show", "feed"], ["export", "feed"], ["rm", "feed", "--yes"], ["show"]):
         outcome = call("sessions", *words)
@@ -118,7 +118,7 @@ def test_an_unknown_session_is_refused(store: SessionStore, call: Call, project:
 
 
 def test_a_session_is_exported_as_a_recording(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
     assert call("sessions", "export", "a", "-o", "a.acp.ndjson").code == 0
@@ -131,7 +131,7 @@ def test_a_session_is_exported_as_a_recording(
 
 
 def test_an_exported_recording_has_all_runs_of_the_session(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
     others = (*opening("session/new", "b"), *turn("b", "secret"))
@@ -149,7 +149,7 @@ def test_an_exported_recording_has_all_runs_of_the_session(
 
 
 def test_times_of_an_export_rise_although_the_clock_was_set_back(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
     recorded(store, *opening("session/resume", "a"), *turn("a", "again"))
@@ -161,7 +161,7 @@ def test_times_of_an_export_rise_although_the_clock_was_set_back(
 
 
 def test_an_export_replaces_a_file_only_on_request(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
     out = project / "a.md"
@@ -174,7 +174,7 @@ def test_an_export_replaces_a_file_only_on_request(
 
 
 def test_a_name_that_says_no_format_needs_one_by_option(
-    store: SessionStore, call: Call, project: Path
+    store: RecordedSessions, call: Call, project: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "hello"))
     refused = call("sessions", "export", "a", "-o", "x.txt")
@@ -186,7 +186,7 @@ def test_a_name_that_says_no_format_needs_one_by_option(
     assert json.loads((project / "x.txt").read_text())["session"] == "a"
 
 
-def test_a_session_is_exported_as_markdown(store: SessionStore, call: Call) -> None:
+def test_a_session_is_exported_as_markdown(store: RecordedSessions, call: Call) -> None:
     diff = {"type": "diff", "path": "/notes.md", "oldText": "one\ntwo\n", "newText": "one\n2\n"}
     output = {"type": "content", "content": text_block("a fence:\n```\nin it\n```")}
     image = {"type": "image", "mimeType": "image/png", "data": "AAAA" * 3000}
@@ -222,7 +222,7 @@ def test_a_session_is_exported_as_markdown(store: SessionStore, call: Call) -> N
     assert json.loads(call("sessions", "export", "a", "--to", "json").out)["session"] == "a"
 
 
-def test_sessions_are_removed_by_id(store: SessionStore, call: Call) -> None:
+def test_sessions_are_removed_by_id(store: RecordedSessions, call: Call) -> None:
     for name in ("a", "b"):
         recorded(store, *opening("session/new", name), *turn(name, "x"))
     outcome = call("sessions", "rm", "a", "--yes")
@@ -231,7 +231,7 @@ def test_sessions_are_removed_by_id(store: SessionStore, call: Call) -> None:
 
 
 def test_all_sessions_that_have_ended_are_removed_on_request(
-    store: SessionStore, call: Call
+    store: RecordedSessions, call: Call
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "x"))
     with running(store, *opening("session/new", "b"), *turn("b", "x")):
@@ -242,7 +242,7 @@ def test_all_sessions_that_have_ended_are_removed_on_request(
     assert [each.session_id for each in store.sessions()] == ["b"]
 
 
-def test_without_a_terminal_nothing_is_removed_unasked(store: SessionStore, call: Call) -> None:
+def test_without_a_terminal_nothing_is_removed_unasked(store: RecordedSessions, call: Call) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "x"))
     outcome = call("sessions", "rm", "a")
     assert outcome.code == 2
@@ -252,7 +252,7 @@ def test_without_a_terminal_nothing_is_removed_unasked(store: SessionStore, call
 
 
 @pytest.mark.parametrize(("answer", "left"), [("n", 1), ("y", 0)])
-def test_on_a_terminal_removing_asks_first(store: SessionStore, answer: str, left: int) -> None:
+def test_on_a_terminal_removing_asks_first(store: RecordedSessions, answer: str, left: int) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "precious"))
     mine, its = pty.openpty()
     command = [*WARM, "-m", "acp_console", "sessions", "rm", "a"]

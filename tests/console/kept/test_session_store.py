@@ -20,8 +20,8 @@ from acp_console.agents.spec import AgentSpec, Login, command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.running_agent import RunningAgent
 from acp_console.kept.session_store import (
+    RecordedSessions,
     RunningSessionError,
-    SessionStore,
     StoredSession,
     UnknownSessionError,
     export_recording,
@@ -63,7 +63,7 @@ class Chat:
     """A chat that is driven as a screen drives it."""
 
     def __init__(
-        self, agent: AgentSpec, cwd: Path, store: SessionStore, kept: StoredSession | None
+        self, agent: AgentSpec, cwd: Path, store: RecordedSessions, kept: StoredSession | None
     ) -> None:
         self.agent = RunningAgent(agent, cwd, store=store)
         self.session = ChatSession(self.agent, on_change=self._changed)
@@ -103,7 +103,7 @@ class Chat:
 
 @asynccontextmanager
 async def chat(
-    agent: AgentSpec, cwd: Path, store: SessionStore, kept: StoredSession | None = None
+    agent: AgentSpec, cwd: Path, store: RecordedSessions, kept: StoredSession | None = None
 ) -> AsyncGenerator[Chat]:
     """Run a chat, one that was kept if `kept` is given."""
     found = Chat(agent, cwd, store, kept)
@@ -119,8 +119,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def store(folder: Path) -> SessionStore:
-    return SessionStore(folder)
+def store(folder: Path) -> RecordedSessions:
+    return RecordedSessions(folder)
 
 
 def texts(session: StoredSession) -> list[str]:
@@ -132,13 +132,13 @@ def texts(session: StoredSession) -> list[str]:
     ]
 
 
-def only(store: SessionStore) -> StoredSession:
+def only(store: RecordedSessions) -> StoredSession:
     [found] = store.sessions()
     return found
 
 
 async def test_a_chat_is_kept_and_read_back(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.turn("hello")
@@ -154,7 +154,7 @@ async def test_a_chat_is_kept_and_read_back(
 
 
 async def test_only_the_user_can_read_what_is_kept(
-    agent: Agent, tmp_path: Path, store: SessionStore, folder: Path
+    agent: Agent, tmp_path: Path, store: RecordedSessions, folder: Path
 ) -> None:
     folder.mkdir(parents=True)
     folder.chmod(0o755)
@@ -168,7 +168,7 @@ async def test_only_the_user_can_read_what_is_kept(
 async def test_nothing_is_kept_where_the_user_wants_none(
     agent: Agent, tmp_path: Path, folder: Path
 ) -> None:
-    store = SessionStore(folder, is_on=False)
+    store = RecordedSessions(folder, is_on=False)
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.turn("hello")
     assert not folder.exists()
@@ -188,7 +188,7 @@ def test_the_configuration_says_that_nothing_is_kept(
 
 
 async def test_a_chat_in_which_nothing_was_said_is_not_kept(
-    agent: Agent, tmp_path: Path, store: SessionStore, folder: Path
+    agent: Agent, tmp_path: Path, store: RecordedSessions, folder: Path
 ) -> None:
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.until(lambda: talk.session.state == "ready")
@@ -196,7 +196,7 @@ async def test_a_chat_in_which_nothing_was_said_is_not_kept(
 
 
 async def test_a_draft_keeps_a_chat_in_which_nothing_was_said(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.until(lambda: talk.session.state == "ready")
@@ -209,7 +209,7 @@ async def test_a_draft_keeps_a_chat_in_which_nothing_was_said(
 
 
 async def test_each_run_of_an_agent_has_a_recording_of_its_own(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     async with chat(command_agent(agent(POLITE)), tmp_path, store) as talk:
         await talk.turn("first")
@@ -243,7 +243,7 @@ while True:
 
 
 async def test_a_session_that_the_agent_forgot_goes_on_as_one_with_its_title_and_plan(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     forgetful = command_agent(agent(FORGETFUL))
     async with chat(forgetful, tmp_path, store) as talk:
@@ -270,7 +270,7 @@ async def test_a_session_that_the_agent_forgot_goes_on_as_one_with_its_title_and
 
 
 async def test_an_agent_that_ends_by_itself_has_failed(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     script = "prompt = hear_prompt()\nsay('bye')\nsys.exit(3)"
     async with chat(command_agent(agent(script)), tmp_path, store) as talk:
@@ -281,7 +281,7 @@ async def test_an_agent_that_ends_by_itself_has_failed(
 
 
 async def test_title_usage_and_decisions_are_kept(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     script = """
 prompt = hear_prompt()
@@ -319,7 +319,7 @@ hear("session/prompt")
 
 
 def test_sessions_of_one_connection_are_listed_and_exported_apart(
-    store: SessionStore, tmp_path: Path
+    store: RecordedSessions, tmp_path: Path
 ) -> None:
     recorded(
         store,
@@ -338,7 +338,7 @@ def test_sessions_of_one_connection_are_listed_and_exported_apart(
 
 
 def test_a_removed_session_leaves_nothing_behind_and_others_whole(
-    store: SessionStore, folder: Path
+    store: RecordedSessions, folder: Path
 ) -> None:
     recorded(
         store,
@@ -356,7 +356,7 @@ def test_a_removed_session_leaves_nothing_behind_and_others_whole(
 
 
 def test_a_removed_session_takes_the_responses_to_its_cancels_along(
-    store: SessionStore, folder: Path
+    store: RecordedSessions, folder: Path
 ) -> None:
     """Continuum Router: a cancel is a request, and means a notification."""
     flat = {"protocolVersion": 1, "clientCapabilities": {"readTextFile": True}}
@@ -377,14 +377,14 @@ def test_a_removed_session_takes_the_responses_to_its_cancels_along(
     assert not any(b"secret" in path.read_bytes() for path in folder.iterdir())
 
 
-def test_a_session_that_is_open_cannot_be_removed(store: SessionStore) -> None:
+def test_a_session_that_is_open_cannot_be_removed(store: RecordedSessions) -> None:
     with running(store, *opening("session/new", "a"), *turn("a", "hi")):
         with pytest.raises(RunningSessionError):
             store.remove(only(store))
         assert only(store).state == "running"
 
 
-def test_a_resumed_session_is_one_with_what_was_said_before(store: SessionStore) -> None:
+def test_a_resumed_session_is_one_with_what_was_said_before(store: RecordedSessions) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     recorded(store, *opening("session/resume", "a"), *turn("a", "two"))
     resumed = only(store)
@@ -397,7 +397,7 @@ def test_a_resumed_session_is_one_with_what_was_said_before(store: SessionStore)
     assert not store.sessions(with_empty=True)
 
 
-def test_a_loaded_session_shows_what_the_agent_replayed(store: SessionStore) -> None:
+def test_a_loaded_session_shows_what_the_agent_replayed(store: RecordedSessions) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     request, response = opening("session/load", "a")
     replay = update("a", "user_message_chunk", content=text_block("one"))
@@ -405,7 +405,7 @@ def test_a_loaded_session_shows_what_the_agent_replayed(store: SessionStore) -> 
     assert texts(only(store)) == ["one", "two", "re: two"]
 
 
-def test_new_sessions_with_the_same_id_are_different_ones(store: SessionStore) -> None:
+def test_new_sessions_with_the_same_id_are_different_ones(store: RecordedSessions) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     recorded(store, *opening("session/new", "a"), *turn("a", "two"))
     assert [texts(each)[0] for each in store.sessions()] == ["two", "one"]
@@ -415,20 +415,20 @@ def test_new_sessions_with_the_same_id_are_different_ones(store: SessionStore) -
     assert store.find(newest.id[:5]) == newest
 
 
-def test_an_unknown_session_is_refused_with_a_hint(store: SessionStore) -> None:
+def test_an_unknown_session_is_refused_with_a_hint(store: RecordedSessions) -> None:
     with pytest.raises(UnknownSessionError, match="sessions ls"):
         store.find("nothing")
     with pytest.raises(UnknownSessionError):
         store.find("")
 
 
-def test_a_title_that_utf8_cannot_encode_is_kept_without_that(store: SessionStore) -> None:
+def test_a_title_that_utf8_cannot_encode_is_kept_without_that(store: RecordedSessions) -> None:
     title = update("a", "session_info_update", title="half \ud800")
     recorded(store, *opening("session/new", "a"), *turn("a", "one"), title)
     assert only(store).title == "half ?"
 
 
-def test_sessions_are_found_by_agent_and_directory(store: SessionStore) -> None:
+def test_sessions_are_found_by_agent_and_directory(store: RecordedSessions) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     assert store.sessions(agent="fake", cwd=Path("/"))
     assert not store.sessions(agent="other")
@@ -436,7 +436,7 @@ def test_sessions_are_found_by_agent_and_directory(store: SessionStore) -> None:
 
 
 def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
-    store = SessionStore(folder, max_runs=3)
+    store = RecordedSessions(folder, max_runs=3)
     with running(store, *opening("session/new", "open"), *turn("open", "x")):
         for name in ("one", "two", "three", "four"):
             recorded(store, *opening("session/new", name), *turn(name, "x"))
@@ -445,7 +445,7 @@ def test_the_oldest_runs_that_have_ended_make_room(folder: Path) -> None:
 
 
 def test_the_oldest_runs_make_room_for_bytes(folder: Path) -> None:
-    store = SessionStore(folder, max_bytes=1)
+    store = RecordedSessions(folder, max_bytes=1)
     recorded(store, *opening("session/new", "one"), *turn("one", "x"))
     recorded(store, *opening("session/new", "two"), *turn("two", "x"))
     assert [each.session_id for each in store.sessions()] == ["two"]
@@ -455,7 +455,7 @@ def test_a_directory_that_cannot_be_used_is_reported_and_stops_nothing(tmp_path:
     blocked = tmp_path / "file"
     blocked.write_text("")
     warnings: list[str] = []
-    with SessionStore(blocked / "sessions").record(
+    with RecordedSessions(blocked / "sessions").record(
         Journal(), AGENT, Path("/"), warn=warnings.append
     ) as run:
         assert run.recording is None
@@ -464,7 +464,7 @@ def test_a_directory_that_cannot_be_used_is_reported_and_stops_nothing(tmp_path:
 
 
 def test_a_file_that_cannot_be_written_is_reported_and_the_session_goes_on(
-    store: SessionStore, folder: Path
+    store: RecordedSessions, folder: Path
 ) -> None:
     journal, warnings = Journal(), list[str]()
     with store.record(journal, AGENT, Path("/"), warn=warnings.append) as run:
@@ -478,7 +478,7 @@ def test_a_file_that_cannot_be_written_is_reported_and_the_session_goes_on(
 
 
 def test_a_session_is_found_without_the_file_that_names_it(
-    store: SessionStore, folder: Path
+    store: RecordedSessions, folder: Path
 ) -> None:
     recorded(store, *opening("session/new", "a"), *turn("a", "one"))
     for path in folder.glob("*.json"):
@@ -489,7 +489,7 @@ def test_a_session_is_found_without_the_file_that_names_it(
 
 
 def test_a_client_that_follows_no_conversation_names_its_sessions_at_the_end(
-    store: SessionStore,
+    store: RecordedSessions,
 ) -> None:
     journal = Journal()
     with store.record(journal, AGENT, Path("/")) as run:
@@ -507,7 +507,7 @@ import anyio
 from acp_console.agents.spec import command_agent
 from acp_console.chat.chat_session import ChatSession
 from acp_console.chat.running_agent import RunningAgent
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_inspector.journal import Frame
 
 async def main():
@@ -516,7 +516,7 @@ async def main():
     def on_change():
         changed.set()
 
-    store = SessionStore(Path(sys.argv[1]))
+    store = RecordedSessions(Path(sys.argv[1]))
     agent = RunningAgent(command_agent(sys.argv[2:]), Path.cwd(), store=store)
     chat = ChatSession(agent, on_change=on_change)
     async with anyio.create_task_group() as tasks:
@@ -546,7 +546,7 @@ while True:
 
 @pytest.mark.parametrize("kill_at", [3_000, 40_000, 300_000])
 def test_a_killed_console_loses_no_frame_that_was_on_screen(
-    agent: Agent, tmp_path: Path, store: SessionStore, folder: Path, kill_at: int
+    agent: Agent, tmp_path: Path, store: RecordedSessions, folder: Path, kill_at: int
 ) -> None:
     """The console runs on a terminal of its own and dies by SIGKILL while the agent streams."""
     mine, its = pty.openpty()
@@ -584,7 +584,7 @@ def test_a_killed_console_loses_no_frame_that_was_on_screen(
     assert kept.title == "go"
 
 
-def test_what_is_sent_is_recorded_before_it_leaves(store: SessionStore) -> None:
+def test_what_is_sent_is_recorded_before_it_leaves(store: RecordedSessions) -> None:
     with running(store, *opening("session/new", "a"), *turn("a", "one")) as journal:
         journal.line("client", b'{"last":true}')
         frames = read_recording(only(store).recording).entries
@@ -592,7 +592,7 @@ def test_what_is_sent_is_recorded_before_it_leaves(store: SessionStore) -> None:
         assert frames[-1].data == b'{"last":true}'
 
 
-def test_the_secret_of_a_login_is_not_kept(store: SessionStore) -> None:
+def test_the_secret_of_a_login_is_not_kept(store: RecordedSessions) -> None:
     journal, secret = Journal(), "s3cr3t-0123456789"
     agent = replace(AGENT, dialect="continuum", login=Login("key", secret))
     with store.record(journal, agent, Path("/")) as run:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input
 
-from acp_console.chat.attachments import Attachment
+from acp_console.chat.attachments import AttachedContent
 from acp_console.tui.chat.attachments import AttachmentsScreen
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
@@ -118,6 +118,6 @@ async def test_a_click_opens_the_attachments_of_prompts_and_calls(
     ],
 )
 def test_a_suggested_name_stays_in_its_directory(name: str, mime_type: str, expected: str) -> None:
-    found = Attachment("image", name, mime_type, "", "aGVsbG8=")
+    found = AttachedContent("image", name, mime_type, "", "aGVsbG8=")
     assert found.file_name == expected
     assert found.can_be_shown == (mime_type != "application/x-sh")

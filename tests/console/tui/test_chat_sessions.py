@@ -8,7 +8,7 @@ import pytest
 from textual.events import Key
 
 from acp_console.agents.spec import command_agent
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
@@ -86,7 +86,7 @@ async def test_what_is_typed_at_once_is_a_prompt_of_the_new_chat(workplace: Path
 async def test_a_session_goes_on_in_the_next_console_with_its_draft(
     workplace: Path, tmp_path: Path
 ) -> None:
-    store = SessionStore(tmp_path / "sessions")
+    store = RecordedSessions(tmp_path / "sessions")
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "returned" in say(app) and "● ready" in say(app))
@@ -118,7 +118,7 @@ end(prompt)
 hear("never")
 """)
     )
-    store = SessionStore(tmp_path / "sessions")
+    store = RecordedSessions(tmp_path / "sessions")
     async with open_chat(workplace, forgetful, store=store) as (app, pilot):
         await pilot.press(*"a question", "enter")
         await until(pilot, lambda: "an answer" in say(app) and "● ready" in say(app))

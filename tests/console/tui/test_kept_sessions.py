@@ -19,7 +19,7 @@ from pathlib import Path
 
 import pytest
 
-from acp_console.kept.session_store import SessionStore, StoredSession, read_conversations
+from acp_console.kept.session_store import RecordedSessions, StoredSession, read_conversations
 from acp_inspector.session.items import AgentMessage, UserMessage
 from tests.console.conftest import Agent, agent
 
@@ -105,9 +105,9 @@ def terminal(folder: Path, *words: str) -> Generator[Terminal]:
 
 
 @pytest.fixture
-def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionStore:
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RecordedSessions:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    return SessionStore()
+    return RecordedSessions()
 
 
 def texts(session: StoredSession) -> list[str]:
@@ -120,7 +120,7 @@ def texts(session: StoredSession) -> list[str]:
 
 
 def test_every_word_on_screen_is_kept_when_the_console_is_killed(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     with terminal(tmp_path, "chat", "--", *agent(STREAM)) as shown:
 
@@ -141,7 +141,7 @@ def test_every_word_on_screen_is_kept_when_the_console_is_killed(
 
 @pytest.mark.long
 def test_an_interrupted_session_goes_on_with_the_same_agent(
-    agent: Agent, tmp_path: Path, store: SessionStore
+    agent: Agent, tmp_path: Path, store: RecordedSessions
 ) -> None:
     with terminal(tmp_path, "chat", "--", *agent(LOADING)) as shown:
         shown.until(lambda: b"ready" in shown.screen)

@@ -17,7 +17,7 @@ from textual.widgets import Input, Static
 
 from acp_console.agents.spec import AgentSpec, command_agent
 from acp_console.kept.prompt_history import PromptHistory
-from acp_console.kept.session_store import SessionStore, StoredSession, Usage
+from acp_console.kept.session_store import RecordedSessions, StoredSession, Usage
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.ask import PermissionTiming
 from acp_inspector.control.client import RunningProxy
@@ -361,7 +361,7 @@ STATES: Final = {
 }
 
 
-class KeptSessions(SessionStore):
+class KeptSessions(RecordedSessions):
     """Two sessions of this directory, and one of another."""
 
     def __init__(self, cwd: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, SelectionList
 
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.new_session import NewSessionScreen
 from acp_console.tui.chat.screen import ChatScreen
@@ -74,7 +74,7 @@ async def test_a_session_begins_with_what_was_chosen_and_goes_on_with_it(
 ) -> None:
     other = tmp_path / "other place"
     other.mkdir()
-    store = SessionStore(tmp_path / "sessions")
+    store = RecordedSessions(tmp_path / "sessions")
     async with open_chat(workplace, agent(SEVERAL), store=store) as (app, pilot):
         assert servers(sent(app, "session/new")[0]) == []
         await pilot.press("alt+n")

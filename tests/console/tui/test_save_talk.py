@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from textual.widgets import Input, RadioButton
 
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_console.tui.traffic.save_screen import SaveScreen
 from acp_inspector.journal import Frame
 from acp_inspector.recording.reader import read_lines
@@ -20,7 +20,7 @@ from tests.console.tui.conftest import say, until
 async def test_a_chat_is_saved_without_the_other_sessions_of_its_agent(
     workplace: Path, tmp_path: Path, is_kept: bool
 ) -> None:
-    store = SessionStore(tmp_path / "kept") if is_kept else None
+    store = RecordedSessions(tmp_path / "kept") if is_kept else None
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"plan", "enter")
         await until(pilot, lambda: "The plan is complete" in say(app) and "● ready" in say(app))

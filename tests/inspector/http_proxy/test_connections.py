@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager
 
 import anyio
 
-from acp_inspector.http_proxy.connections import Connections
+from acp_inspector.http_proxy.connections import ProxyConnections
 from acp_inspector.http_proxy.headers import Headers
 from acp_inspector.proxy.session import ProxySession
 from acp_inspector.recording.format import RecordingError, RecordingExistsError
@@ -32,15 +32,17 @@ class Room:
         return ProxySession(self.warnings.append)
 
     @asynccontextmanager
-    async def connections(self, limit: int = 10) -> AsyncGenerator[Connections]:
+    async def connections(self, limit: int = 10) -> AsyncGenerator[ProxyConnections]:
         async with anyio.create_task_group() as tasks:
             first = ProxySession(self.warnings.append)
-            found = Connections(first, self.open, "http://h/", tasks, self.warnings.append, limit)
+            found = ProxyConnections(
+                first, self.open, "http://h/", tasks, self.warnings.append, limit
+            )
             yield found
             found.close()
 
 
-async def begin(connections: Connections, id_: str) -> int:
+async def begin(connections: ProxyConnections, id_: str) -> int:
     connection, is_first = await connections.take((), opens=True)
     assert is_first
     connections.settle(connection, (), 200, named(id_))

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
-from acp_inspector.session.edits import Edit, Edits, edit_of, edit_text
+from acp_inspector.session.edits import Edits, FrameEdit, edit_of, edit_text
 from acp_inspector.session.items import (
     AgentMessage,
     ElicitationItem,
@@ -531,7 +531,7 @@ def test_an_event_without_both_lines_is_no_edit(data: dict[str, Any]) -> None:
     ],
 )  # fmt: skip
 def test_an_edit_says_what_it_changed(was: str, now: str, text: str) -> None:
-    assert edit_text(Edit(2, 1, "person", was.encode(), now.encode())) == text
+    assert edit_text(FrameEdit(2, 1, "person", was.encode(), now.encode())) == text
 
 
 def test_a_frame_that_was_edited_twice_is_known_as_it_came_and_as_it_was_sent() -> None:

@@ -16,7 +16,7 @@ from acp_protocol.connection import Connection
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.jsonrpc import METHOD_NOT_FOUND, Json, Notification, Request, encode, parse
 from acp_protocol.transport import Transport
-from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http import HttpLimits
 from acp_protocol.transport.http_guard import Access
 from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
@@ -123,7 +123,7 @@ class Serving:
 async def serving(
     open_agent: OpenAgent = small_agent,
     *,
-    limits: Limits | None = None,
+    limits: HttpLimits | None = None,
     server_limits: ServerLimits | None = None,
     origins: tuple[str, ...] = (),
     tls: TlsFiles | None = None,
@@ -136,7 +136,7 @@ async def serving(
     """Serve agents on a port of this machine."""
     connections = Connections(
         open_agent,
-        limits=limits or Limits(),
+        limits=limits or HttpLimits(),
         server_limits=server_limits or ServerLimits(),
         dialect=dialect,
     )

@@ -22,7 +22,7 @@ from acp_protocol.transport.http import (
     MAX_ID,
     SESSION_METHODS,
     EventStream,
-    Limits,
+    HttpLimits,
     Posted,
     Reply,
     ServedConnection,
@@ -30,7 +30,7 @@ from acp_protocol.transport.http import (
     read_post,
 )
 
-LIMITS = Limits(body=1000, unread=1000, replay=400, streams=3, readers=4)
+LIMITS = HttpLimits(body=1000, unread=1000, replay=400, streams=3, readers=4)
 INITIALIZE = encode_request(0, "initialize", {"protocolVersion": 1})
 PROMPT = encode_request(1, "session/prompt", {"sessionId": "s", "prompt": []})
 
@@ -105,7 +105,7 @@ def test_an_object_that_is_no_message_is_left_to_the_agent(body: bytes) -> None:
     assert served().accept(posted) is None
 
 
-def served(*, is_socket: bool = False, limits: Limits = LIMITS) -> ServedConnection:
+def served(*, is_socket: bool = False, limits: HttpLimits = LIMITS) -> ServedConnection:
     return ServedConnection(limits, is_socket=is_socket)
 
 
@@ -156,9 +156,9 @@ def test_other_methods_may_not_name_two_sessions(
 def test_ids_have_a_limit(length: int, status: int) -> None:
     id_ = "s" * length
     assert post(served(), encode_notification("x"), session=id_) == status
-    connection = served(limits=Limits())
+    connection = served(limits=HttpLimits())
     body = encode_request(id_, "x")
-    posted = read_post(headers(connection="c"), body, Limits())
+    posted = read_post(headers(connection="c"), body, HttpLimits())
     assert isinstance(posted, Posted)
     assert (connection.accept(posted) is None) == (status == 202)
 
@@ -359,7 +359,7 @@ def say(connection: ServedConnection, text: str, session: str = "s") -> None:
 
 
 def test_a_reader_goes_on_after_the_last_event_that_it_names() -> None:
-    connection = served(limits=Limits())
+    connection = served(limits=HttpLimits())
     for text in "abc":
         say(connection, text)
     stream = opened(connection, session="s")
@@ -374,7 +374,7 @@ def test_a_reader_goes_on_after_the_last_event_that_it_names() -> None:
 
 @pytest.mark.parametrize("last", ["4", "x", "-1", "²", "9" * 30, "1 "])
 def test_a_last_event_that_there_was_not_is_refused(last: str) -> None:
-    connection = served(limits=Limits())
+    connection = served(limits=HttpLimits())
     say(connection, "a")
     assert refused(connection, session="s", last_event_id=last) == 409
     assert texts(connection, opened(connection, session="s")) == ["a"]
@@ -383,7 +383,7 @@ def test_a_last_event_that_there_was_not_is_refused(last: str) -> None:
 @pytest.mark.parametrize("replay", [0, 10, 1000])
 def test_events_that_could_not_be_written_are_read_again(replay: int) -> None:
     """Also those that are larger than what is kept, which others were dropped for."""
-    connection = served(limits=Limits(replay=replay))
+    connection = served(limits=HttpLimits(replay=replay))
     for text in "abcd":
         say(connection, text)
     stream = opened(connection, session="s")
@@ -397,7 +397,7 @@ def test_events_that_could_not_be_written_are_read_again(replay: int) -> None:
 
 
 def test_no_event_is_skipped_where_nothing_of_a_stream_was_kept() -> None:
-    connection = served(limits=Limits(replay=0))
+    connection = served(limits=HttpLimits(replay=0))
     say(connection, "a", "s")
     say(connection, "b", "s")
     stream = opened(connection, session="s")
@@ -416,7 +416,7 @@ def test_every_frame_is_read_once_in_order_and_again_after_a_named_event(
     data: st.DataObject,
 ) -> None:
     """Frames of several sessions, read in any steps by readers that leave and come back."""
-    connection = served(limits=Limits(replay=300))
+    connection = served(limits=HttpLimits(replay=300))
     said: dict[str, list[tuple[int, str]]] = {"a": [], "b": []}
     read: dict[str, list[tuple[int, str]]] = {"a": [], "b": []}
     total = 0
@@ -456,7 +456,7 @@ def test_every_frame_is_read_once_in_order_and_again_after_a_named_event(
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(1, 300), min_size=1, max_size=40))
 def test_what_is_kept_for_readers_that_come_back_is_bounded(sizes: list[int]) -> None:
-    connection = served(limits=Limits(replay=500))
+    connection = served(limits=HttpLimits(replay=500))
     for place, size in enumerate(sizes):
         say(connection, "x" * size, f"s{place % 3}")
         stream = opened(connection, session=f"s{place % 3}")

@@ -24,7 +24,7 @@ from websockets.asyncio.client import connect
 
 from acp_protocol.jsonrpc import Json, encode_notification, encode_result
 from acp_protocol.transport import Transport
-from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http import HttpLimits
 from acp_protocol.transport.http_protocols import UNSENT_BYTES, JoinedWrites, SocketLimits
 from acp_protocol.transport.http_runner import Listener, ListenError, TlsFiles
 from acp_protocol.transport.served_connections import Connections, ServerLimits
@@ -163,7 +163,7 @@ async def wait_stuck(connections: Connections) -> int:
 
 
 async def test_a_slow_reader_makes_its_agent_wait_and_is_left_in_the_end() -> None:
-    limits = Limits(unread=100_000, stall_s=2)
+    limits = HttpLimits(unread=100_000, stall_s=2)
     async with (
         serving(
             agent_that(flood), limits=limits, server_limits=ServerLimits(last_comment_s=0.1)
@@ -215,7 +215,7 @@ async def test_a_slow_reader_of_a_stream_of_http2_makes_its_agent_wait(
     files, context = tls
     context.set_alpn_protocols(["h2"])
     async with (
-        serving(agent_that(flood), tls=files, limits=Limits(unread=100_000)) as server,
+        serving(agent_that(flood), tls=files, limits=HttpLimits(unread=100_000)) as server,
         http_peer(server, verify=context, http2=True) as peer,
         await anyio.connect_tcp(
             "127.0.0.1",

@@ -20,7 +20,7 @@ from websockets.typing import Subprotocol
 from acp_protocol.errors import AgentStartError, ConnectionClosedError, FrameTooLongError
 from acp_protocol.jsonrpc import Json, encode_notification, encode_request, encode_result, parse
 from acp_protocol.transport import Transport
-from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http import HttpLimits
 from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from acp_protocol.transport.websocket_server import serve_socket
@@ -283,7 +283,7 @@ async def test_a_header_that_comes_twice_names_nothing() -> None:
 
 
 async def test_bodies_have_a_limit() -> None:
-    limits = Limits(body=1000)
+    limits = HttpLimits(body=1000)
     async with serving(limits=limits) as server, http_peer(server) as peer:
         answer = await peer.post("x", {"text": "x" * 1000})
         assert answer.status_code == 413
@@ -298,7 +298,7 @@ async def test_bodies_have_a_limit() -> None:
 
 @pytest.mark.parametrize("length", ["1001", "9" * 18])
 async def test_a_body_that_is_announced_too_large_is_not_waited_for(length: str) -> None:
-    async with serving(limits=Limits(body=1000)) as server:
+    async with serving(limits=HttpLimits(body=1000)) as server:
         parts = urlsplit(server.url)
         assert parts.hostname is not None
         assert parts.port is not None
@@ -366,7 +366,7 @@ async def test_the_agent_waits_while_the_client_does_not_read_and_the_connection
             await agent.send(frame)
             said.append(len(frame))
 
-    limits = Limits(unread=50_000, stall_s=0.3)
+    limits = HttpLimits(unread=50_000, stall_s=0.3)
     async with serving(agent_that(flood), limits=limits) as server, http_peer(server) as peer:
         await server.connections.wait_closed()
         assert 50_000 <= sum(said) <= 65_000
@@ -388,7 +388,7 @@ async def test_too_many_sessions_that_nobody_reads_end_the_connection_with_a_rea
             await anyio.sleep_forever()
 
     async with (
-        serving(agent_that(open_many), limits=Limits(streams=3)) as server,
+        serving(agent_that(open_many), limits=HttpLimits(streams=3)) as server,
         http_peer(server) as peer,
     ):
         headers = peer.headers() | {"Accept": "text/event-stream"}
@@ -402,7 +402,7 @@ async def test_too_many_sessions_that_nobody_reads_end_the_connection_with_a_rea
 
 async def test_a_request_waits_for_room_but_a_notification_and_a_response_do_not() -> None:
     agent = SmallAgent()
-    limits = Limits(unread=300)
+    limits = HttpLimits(unread=300)
     async with (
         serving(lambda: small_agent(agent), limits=limits) as server,
         http_peer(server) as peer,
@@ -583,7 +583,7 @@ async def test_a_client_that_vanishes_from_a_websocket_amid_a_flood_is_no_failur
 async def test_a_websocket_whose_client_does_not_read_is_closed(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    limits, socket_limits = Limits(stall_s=0.3), SocketLimits(close_s=0.1)
+    limits, socket_limits = HttpLimits(stall_s=0.3), SocketLimits(close_s=0.1)
     async with (
         serving(limits=limits, socket_limits=socket_limits) as server,
         socket_of(server, max_queue=1, max_size=None) as socket,
@@ -608,7 +608,7 @@ async def test_a_websocket_message_of_many_megabytes_passes() -> None:
 
 
 async def test_a_websocket_message_beyond_the_limit_closes_it() -> None:
-    limits = Limits(body=1000)
+    limits = HttpLimits(body=1000)
     async with serving(limits=limits) as server, socket_of(server) as socket:
         await socket.send("x" * 1001)
         assert await close_code(socket) == 1009

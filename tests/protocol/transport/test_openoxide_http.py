@@ -15,7 +15,7 @@ import httpx
 import pytest
 from httpx_sse import EventSource
 
-from acp_protocol.dialects.openoxide_http import Exchange, event_of, exchange_of
+from acp_protocol.dialects.openoxide_http import PostedRequest, event_of, exchange_of
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.jsonrpc import (
     Json,
@@ -28,7 +28,7 @@ from acp_protocol.jsonrpc import (
     read_message,
 )
 from acp_protocol.transport import Transport
-from acp_protocol.transport.http import Limits
+from acp_protocol.transport.http import HttpLimits
 from acp_protocol.transport.memory import MemoryTransport, memory_pair
 from acp_protocol.transport.openoxide_client import OpenoxideTransport, open_openoxide
 from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, RemoteLimits
@@ -107,7 +107,7 @@ class Site:
 
 
 @asynccontextmanager
-async def site(limits: Limits | None = None) -> AsyncGenerator[Site]:
+async def site(limits: HttpLimits | None = None) -> AsyncGenerator[Site]:
     sites: list[Site] = []
 
     @asynccontextmanager
@@ -314,7 +314,7 @@ async def test_a_session_has_one_prompt_and_an_id_one_request_at_a_time() -> Non
 async def test_an_agent_waits_for_a_client_that_does_not_read() -> None:
     """OpenOxide, "Streaming Backpressure": the queue is bounded, and the agent is paused."""
     big, count = "x" * 2**20, 40
-    async with site(Limits(unread=2**20)) as there:
+    async with site(HttpLimits(unread=2**20)) as there:
         agent = await there.opened()
         sent: list[int] = []
 
@@ -426,9 +426,9 @@ def test_the_name_of_an_event_is_its_type(frame: bytes, name: str) -> None:
 
 
 def test_what_begins_an_exchange() -> None:
-    assert exchange_of(read_message(PROMPT)) == Exchange("s1", 7, is_prompt=True)
-    assert exchange_of(read_message(encode(BARE))) == Exchange("s1", None, is_prompt=True)
-    assert exchange_of(read_message(INITIALIZE)) == Exchange(None, 0)
+    assert exchange_of(read_message(PROMPT)) == PostedRequest("s1", 7, is_prompt=True)
+    assert exchange_of(read_message(encode(BARE))) == PostedRequest("s1", None, is_prompt=True)
+    assert exchange_of(read_message(INITIALIZE)) == PostedRequest(None, 0)
     for frame in (encode_notification("cancel", {}), encode_result(1, {}), b"{}", b"x"):
         assert exchange_of(read_message(frame)) is None
 

@@ -126,7 +126,7 @@ class HttpToolServer:
     def _handler(self) -> type[BaseHTTPRequestHandler]:
         server, path, note = self, self._path, self.methods.append
 
-        class Handler(BaseHTTPRequestHandler):
+        class ToolHandler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
@@ -163,7 +163,7 @@ class HttpToolServer:
                 self.end_headers()
                 self.wfile.write(body)
 
-        return Handler
+        return ToolHandler
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ def _request(entry: StderrChunk | JournalEvent) -> tuple[JournalEvent, str, dict
 
 def _response(
     entry: StderrChunk | JournalEvent, state: LintState
-) -> tuple[JournalEvent, int, dict[str, str], HttpExchange] | None:
+) -> tuple[JournalEvent, int, dict[str, str], HttpRequest] | None:
     """Return a response's event, its status, its headers, and the exchange."""
     if not isinstance(entry, JournalEvent) or entry.name != "http_response":
         return None
@@ -333,7 +333,7 @@ def unchecked_origin(entry: StderrChunk | JournalEvent, state: LintState) -> Che
     return _problem(event, f"a request from {quoted(origin)} was accepted", exchange.n)
 
 
-def _has_token(exchange: HttpExchange) -> bool:
+def _has_token(exchange: HttpRequest) -> bool:
     """Return whether a page has shown a token, which no stranger has; a cookie goes by itself."""
     offered = exchange.headers.get("sec-websocket-protocol", "").lower()
     # A recording has a placeholder in its place.
@@ -350,7 +350,7 @@ EXCHANGES: Final = 10_000
 
 
 @dataclass(slots=True)
-class HttpExchange:
+class HttpRequest:
     """An HTTP request and its outcome."""
 
     id: int
@@ -388,7 +388,7 @@ class HttpExchange:
 class HttpState:
     """All HTTP exchanges so far."""
 
-    exchanges: dict[int, HttpExchange] = field(default_factory=dict[int, HttpExchange])
+    exchanges: dict[int, HttpRequest] = field(default_factory=dict[int, HttpRequest])
     carrier: JournalEvent | None = None
     """The last event that carries a frame; the frame has the next number."""
     cookies: dict[str, int] = field(default_factory=dict[str, int])
@@ -397,7 +397,7 @@ class HttpState:
     """Connections that were ended, and where."""
     connections: set[str] = field(default_factory=set[str])
 
-    def exchange(self, event: JournalEvent) -> HttpExchange | None:
+    def exchange(self, event: JournalEvent) -> HttpRequest | None:
         """Return the exchange that an event belongs to."""
         id_ = event.data.get("id")
         return self.exchanges.get(id_) if isinstance(id_, int) else None
@@ -409,7 +409,7 @@ def headers(event: JournalEvent) -> dict[str, str]:
     return {name.lower(): value for name, value in fields.items() if isinstance(value, str)}
 
 
-def carrier_of(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
+def carrier_of(context: Context) -> tuple[JournalEvent, HttpRequest] | None:
     """Return the exchange that carries a frame; None on stdio, or if it was not recorded."""
     carriage = context.state.of(HttpState)
     carrier = carriage.carrier
@@ -419,7 +419,7 @@ def carrier_of(context: Context) -> tuple[JournalEvent, HttpExchange] | None:
     return None if exchange is None else (carrier, exchange)
 
 
-def post_of(context: Context) -> HttpExchange | None:
+def post_of(context: Context) -> HttpRequest | None:
     """Return the POST whose body a frame of the client is."""
     found = carrier_of(context)
     is_post = found is not None and found[0].name == "http_request" and found[1].method == "POST"
@@ -466,14 +466,14 @@ def _keep_request(event: JournalEvent, carriage: HttpState) -> None:
     header_values = headers(event)
     if len(carriage.exchanges) >= EXCHANGES:
         del carriage.exchanges[next(iter(carriage.exchanges))]
-    carriage.exchanges[id_] = HttpExchange(
+    carriage.exchanges[id_] = HttpRequest(
         id_, event.seq, method.upper(), _text(version), header_values
     )
     if method.upper() == "DELETE" and CONNECTION in header_values:
         carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
 
 
-def _keep_response(event: JournalEvent, exchange: HttpExchange, carriage: HttpState) -> None:
+def _keep_response(event: JournalEvent, exchange: HttpRequest, carriage: HttpState) -> None:
     status = event.data.get("status")
     exchange.status = status if isinstance(status, int) else None
     exchange.answer = headers(event)

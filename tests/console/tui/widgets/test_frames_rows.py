@@ -26,7 +26,7 @@ from acp_console.traffic.rows import (
 from acp_inspector.filter.entries import EntryList, RecordingEntries
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
 from acp_inspector.recording.format import Header, encode_entry, encode_header
-from acp_inspector.session.edits import Edit
+from acp_inspector.session.edits import FrameEdit
 from acp_inspector.views.annotations import Annotations
 from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.conftest import entries, update
@@ -50,7 +50,7 @@ def said(row: int) -> TrafficRow:
 
 def test_an_edited_frame_of_a_dialect_is_shown_by_what_was_sent() -> None:
     was = b'{"type":"prompt","session_id":"s1","content":[{"type":"text","text":"hello"}]}'
-    edit = Edit(2, 1, "person", was, was.replace(b"hello", b"goodbye"))
+    edit = FrameEdit(2, 1, "person", was, was.replace(b"hello", b"goodbye"))
     row = read_row(EntryList([Frame(1, 0.1, "client", was)]), 0, edit=edit)
     assert row.summary == '"goodbye"'
 

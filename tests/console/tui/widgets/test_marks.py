@@ -8,7 +8,7 @@ import pytest
 from syrupy.assertion import SnapshotAssertion
 from textual.app import App, ComposeResult
 
-from acp_console.kept.session_store import SessionStore
+from acp_console.kept.session_store import RecordedSessions
 from acp_console.traffic.marks import Mark, Marks, NotesError, NotesFile, digest
 from acp_console.traffic.model import TrafficModel
 from acp_console.traffic.sources import FileSource
@@ -294,7 +294,7 @@ async def test_marks_that_cannot_be_kept_are_reported_and_stay_on_the_screen(pat
 
 @pytest.mark.long
 async def test_marks_of_a_chat_are_beside_its_recording(workplace: Path) -> None:
-    store = SessionStore(workplace / "sessions")
+    store = RecordedSessions(workplace / "sessions")
     async with open_chat(workplace, store=store) as (app, pilot):
         await pilot.press(*"read notes.txt", "enter")
         await until(pilot, lambda: "returned" in say(app) and "● ready" in say(app))
