@@ -176,11 +176,20 @@ class NotificationsTable(_Table):
     """Seconds from which on the end of a turn is worth a notice."""
 
 
+class DisplayTable(_Table):
+    """`[display]`: what the screens show."""
+
+    images: Literal["auto", "off", "kitty", "sixel"] = "auto"
+    """Images in the transcript, from the next start on: if the terminal says that it shows them,
+    never, or by one of two protocols."""
+
+
 class _File(_Table):
     agents: dict[_AgentName, AgentTable] = {}
     mcp: dict[ServerId, ServerTable] = {}
     privacy: PrivacyTable = PrivacyTable()
     notifications: NotificationsTable = NotificationsTable()
+    display: DisplayTable = DisplayTable()
     keys: dict[str, _Text] = {}
 
 
@@ -197,6 +206,7 @@ class Config:
     mcp: Mapping[str, ServerTable] = field(default_factory=dict[str, ServerTable], repr=False)
     privacy: PrivacyTable = field(default_factory=PrivacyTable)
     notifications: NotificationsTable = field(default_factory=NotificationsTable)
+    display: DisplayTable = field(default_factory=DisplayTable)
     keys: Mapping[str, str] = field(default_factory=dict[str, str])
     """Keys of commands, by the commands' ids."""
     source: ParsedFile | None = field(default=None, repr=False)
@@ -337,6 +347,7 @@ def parse_config(path: Path, text: str) -> Config:
                 file.mcp,
                 file.privacy,
                 file.notifications,
+                file.display,
                 file.keys,
                 source,
             )
@@ -385,6 +396,7 @@ def _known_keys(path: KeyPath) -> Mapping[str, Any]:
         "mcp": ServerTable,
         "privacy": PrivacyTable,
         "notifications": NotificationsTable,
+        "display": DisplayTable,
     }
     model = _File if len(path) == 1 else models.get(path[0])
     return cast("Mapping[str, Any]", model.model_fields if model else {})

@@ -38,6 +38,16 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.ending import ConsoleEndTimer
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.images.driver import leaving_driver
+from acp_console.tui.images.images import Images
+from acp_console.tui.images.terminal import (
+    TERMINAL_FD,
+    Graphics,
+    ImageSetting,
+    cell_size,
+    find_graphics,
+    kept_setting,
+)
 from acp_console.tui.news import News
 from acp_console.tui.outside import NoticeForm, notice_form, notice_sequence
 from acp_console.tui.palette import CommandProvider, commands_of
@@ -113,11 +123,13 @@ class ConsoleApp(ThemedApp[int]):
         preferences: PreferenceStore | None = None,
         proxies: Callable[[], Sequence[RunningProxy]] = running_proxies,
         journals: Callable[[], Journal] = Journal,
+        graphics: Graphics | None = None,
     ) -> None:
         """Show Home, a chat with `agent`, the session `continued` or what `watch` names.
 
         `remembers`: whether modes and options that are chosen are defaults of later chats;
-        `proxies` finds those that run on this machine; `journals` makes that of a new agent.
+        `proxies` finds those that run on this machine; `journals` makes that of a new agent;
+        `graphics` is how the terminal shows images, if it does.
         """
         if theme is None and preferences is not None:
             theme = preferences.get().theme
@@ -137,6 +149,9 @@ class ConsoleApp(ThemedApp[int]):
         self._end_timer = end_timer
         if end_timer is not None:
             self.driver_class = end_timer.watch(self.driver_class)
+        if graphics is not None:
+            self.images = Images(graphics, self._write, self._decode_images)
+            self.driver_class = leaving_driver(self.driver_class, self.images.leave)
         self._timing = timing
         self._stop_timeout_s = stop_timeout_s
         self._agents = AGENTS if agent is None or agent in AGENTS else (agent, *AGENTS)
@@ -246,8 +261,23 @@ class ConsoleApp(ThemedApp[int]):
         self._show_terminal_title()
 
     def _send_notice(self, text: str) -> None:
-        if self._notice_form is not None and self._driver is not None:
-            self._driver.write(notice_sequence(self._notice_form, text))
+        if self._notice_form is not None:
+            self._write(notice_sequence(self._notice_form, text))
+
+    def _write(self, sequence: str) -> None:
+        """Write to the terminal, between two frames."""
+        if self._driver is not None:
+            self._driver.write(sequence)
+
+    @work(group="images")
+    async def _decode_images(self) -> None:
+        if self.images is not None:
+            await self.images.decode_wanted()
+
+    def on_resize(self) -> None:
+        """Follow the size of the letters, too."""
+        if self.images is not None and (cell := cell_size(TERMINAL_FD)) is not None:
+            self.images.fit(cell)
 
     def on_app_focus(self) -> None:
         """Take back what the title says to somebody who looks elsewhere."""
@@ -586,15 +616,16 @@ def run_console(
     record: Path | None = None,
     continued: StoredSession | None = None,
     theme: str | None = None,
+    images: ImageSetting | None = None,
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
     `record` is where the traffic of all chats is recorded. `continued` is a session of `agent` to
-    go on with.
+    go on with. `images` overrides what the configuration says of them.
     """
     from acp_console.kept.session_store import open_user_store
 
-    store = open_user_store()
+    store, graphics = open_user_store(), _graphics(images)
 
     @cache
     def history() -> PromptHistory:
@@ -616,6 +647,7 @@ def run_console(
             remembers=True,
             theme=theme,
             preferences=PreferenceStore(),
+            graphics=graphics,
         ),
         at_end=_say_how_to_resume,
     )
@@ -636,8 +668,23 @@ def _say_how_to_resume(app: ConsoleApp) -> None:
         sys.stderr.flush()
 
 
-def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int:
+def _graphics(images: ImageSetting | None) -> Graphics | None:
+    """Return how the terminal shows images, before the screens take it."""
+    if images is None:
+        images = "auto"
+        # What is wrong with its place is reported where it is read.
+        with suppress(AcpError):
+            images = kept_setting(config_path())
+    return find_graphics(images, os.environ)
+
+
+def run_watch(
+    sources: Sequence[TrafficSource],
+    theme: str | None = None,
+    images: ImageSetting | None = None,
+) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
+    graphics = _graphics(images)
     return _run(
         lambda timer: ConsoleApp(
             cwd=Path.cwd(),
@@ -645,6 +692,7 @@ def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int
             end_timer=timer,
             theme=theme,
             preferences=PreferenceStore(),
+            graphics=graphics,
         )
     )
 

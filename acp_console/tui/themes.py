@@ -12,6 +12,8 @@ from textual.app import App, ReturnType
 from textual.color import Color
 from textual.theme import BUILTIN_THEMES, Theme
 
+from acp_console.tui.images.images import Images
+
 DEFAULT_THEME: Final = "acp-dark"
 THEMES: Final = (
     Theme(
@@ -106,6 +108,8 @@ class ThemedApp(App[ReturnType]):
 
     keys: Mapping[str, str] = {}
     """Keys of commands that the user has changed, by the commands' ids."""
+    images: Images | None = None
+    """What draws images; None: the terminal shows none."""
 
     def __init__(self, theme: str = DEFAULT_THEME) -> None:
         super().__init__()

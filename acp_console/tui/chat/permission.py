@@ -48,6 +48,9 @@ OTHER_ROWS: Final = 12
 class CallDetails(TranscriptView, can_focus=False):
     """All of a tool call, unfolded."""
 
+    # What is asked has its height from the beginning.
+    shows_images = False
+
     def __init__(self, call: ToolCallItem) -> None:
         super().__init__(id="call-details")
         self.has_shown_end = False

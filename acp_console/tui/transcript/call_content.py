@@ -65,6 +65,8 @@ class Piece:
     """The file that they belong to."""
     begin: int | None = None
     """The number of the first line of what was read."""
+    block: Json = None
+    """The content that an attachment is."""
 
 
 def pieces(text: str) -> list[str]:
@@ -234,7 +236,7 @@ def _content(content: Json, call: ToolCallItem) -> list[Piece]:
             return _numbered(_output(text), call)
         case {"type": "content", "content": inner}:
             block = inner
-            found = [Piece("attachment", f"[{described(block)}]")]
+            found = [Piece("attachment", f"[{described(block)}]", block=block)]
             inner = get(block, "resource") if get_string(block, "type") == "resource" else block
         case _:
             found = [Piece("note", f"[{described(content)}]")]

@@ -31,7 +31,7 @@ from acp_console.tui.transcript.call_content import (
 )
 from acp_console.tui.transcript.code import without_colors
 from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer, Part
-from acp_console.tui.transcript.piece_rows import piece_rows
+from acp_console.tui.transcript.piece_rows import image_rows, piece_rows, with_caption, with_note
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
 from acp_console.wording.calls import call_result, kind_word
 from acp_console.wording.transcript import notice_text, turn_end_text
@@ -174,7 +174,7 @@ class TextCard(Card):
 
     def rows(self, part: int, width: int, look: Look) -> list[Row]:
         if part in self._blocks:
-            return [_chip(self._text.blocks[self._blocks[part]], look)]
+            return _chip(self._text.blocks[self._blocks[part]], width, look)
         found = self._part(part)
         if found is None:
             return [Row([])]
@@ -248,7 +248,7 @@ class PromptCard(Card):
             text = text.rstrip("\n")
             rows = wrapped([(text, look.strong)], min(width, PROSE_WIDTH), bar)
         if block is not None:
-            rows.append(_chip(block, look, bar))
+            rows += _chip(block, width, look, bar)
         return rows
 
     def estimate(self, part: int, width: int) -> int:
@@ -283,7 +283,7 @@ class ThoughtCard(TextCard):
         if part:
             return [
                 Row([(text, style + look.muted) for text, style in row.runs],
-                    [("  ", look.muted), *row.lead], row.joins, opens=row.opens)
+                    [("  ", look.muted), *row.lead], row.joins, opens=row.opens, image=row.image)
                 for row in super().rows(part - 1, width - 2, look)
             ]  # fmt: skip
         first = single_line(self._begin(look), max(width - 12, 1), is_prose=True)
@@ -693,9 +693,11 @@ def card_of(item: Item) -> Card:
             return LineCard(item)
 
 
-def _chip(block: Json, look: Look, lead: Sequence[Run] = ()) -> Row:
-    """Return the row of content that is not text."""
-    return Row([(f"[{described(block)}]", look.muted)], lead, opens=True)
+def _chip(block: Json, width: int, look: Look, lead: Sequence[Run] = ()) -> list[Row]:
+    """Return the row of content that is not text, below the image that it is."""
+    image, about = image_rows(block, width, look, lead)
+    text = with_note(f"[{described(block)}]", about)
+    return with_caption(image, [Row([(text, look.muted)], lead, opens=True)])
 
 
 def _cut(text: str, width: int) -> str:

@@ -11,6 +11,7 @@ from typing import Final
 from rich.style import Style
 
 from acp_console.chat.line_diff import MAX_LINES
+from acp_console.tui.images.drawing import ImageRow
 from acp_console.tui.transcript.call_content import TERMINAL_LANGUAGES, Piece, hunks
 from acp_console.tui.transcript.code import (
     bar_rows,
@@ -23,6 +24,7 @@ from acp_console.tui.transcript.code import (
 )
 from acp_console.tui.transcript.rows import Look, Row, Run, cells, chop, wrap, wrapped
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.jsonrpc import Json
 
 SPLIT_WIDTH: Final = 60
 """Columns from which on both sides of a diff fit beside each other."""
@@ -52,21 +54,12 @@ def piece_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> lis
             name, _, text = escape_controls(piece.text).partition(": ")
             runs = [(f"{name}: ", look.muted), (text, look.text)]
             return wrapped(runs, width, lead)
-        case "note" | "attachment":
-            rows = wrapped([(escape_controls(piece.text), look.muted)], width, lead)
-            for row in rows:
-                row.opens = piece.kind == "attachment"
-            return rows
+        case "note":
+            return wrapped([(escape_controls(piece.text), look.muted)], width, lead)
+        case "attachment":
+            return _attachment_rows(piece, width, look, lead)
         case "code":
-            language = piece.kind.partition(" ")[2]
-            if "\x1b" in piece.text and language in TERMINAL_LANGUAGES:
-                return bar_rows(
-                    colored_lines(piece.text.removesuffix("\n"), look), width, look, lead
-                )
-            rows = code_rows(
-                escape_controls(piece.text), language, width - _gutter(piece), look, lead
-            )
-            return _numbered(rows, piece, look)
+            return _code_rows(piece, width, look, lead)
         case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
             return _split_rows(_painted(piece, look), width, look, lead)
         case "diff":
@@ -75,6 +68,53 @@ def piece_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> lis
         case _:
             rows = _colored(piece.text, width - _gutter(piece), look, lead)
             return _numbered(rows, piece, look)
+
+
+def _code_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+    language = piece.kind.partition(" ")[2]
+    if "\x1b" in piece.text and language in TERMINAL_LANGUAGES:
+        return bar_rows(colored_lines(piece.text.removesuffix("\n"), look), width, look, lead)
+    rows = code_rows(escape_controls(piece.text), language, width - _gutter(piece), look, lead)
+    return _numbered(rows, piece, look)
+
+
+def _attachment_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
+    image, about = image_rows(piece.block, width, look, lead)
+    text = with_note(escape_controls(piece.text), about)
+    caption = wrapped([(text, look.muted)], width, lead)
+    for row in caption:
+        row.opens = True
+    return with_caption(image, caption)
+
+
+def image_rows(
+    block: Json, width: int, look: Look, lead: Sequence[Run] = ()
+) -> tuple[list[Row], str]:
+    """Return the rows of an image that the terminal shows, and what its caption says of it."""
+    if look.images is None:
+        return [], ""
+    found = look.images.find(block, width - cells(lead))
+    if found is None:
+        return [], ""
+    if isinstance(found, str):
+        return [], f"not drawn: {found}"
+    rows = [
+        Row([], lead, "" if number else "\n", image=ImageRow(found, number))
+        for number in range(found.rows)
+    ]
+    return rows, found.about
+
+
+def with_note(caption: str, about: str) -> str:
+    """Return a caption, which stands in brackets, with what more is known."""
+    return f"{caption[:-1]} · {about}]" if about else caption
+
+
+def with_caption(image: list[Row], caption: list[Row]) -> list[Row]:
+    """Put a caption under the rows of an image, of which nothing is copied."""
+    if image:
+        caption[0].joins = ""
+    return [*image, *caption]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,6 +17,8 @@ from rich.style import Style
 from textual.color import Color
 from textual.strip import Strip
 
+from acp_console.tui.images.drawing import ImageRow
+from acp_console.tui.images.images import Images
 from acp_console.tui.themes import readable, with_meanings
 
 Run: TypeAlias = tuple[str, Style]
@@ -59,6 +61,8 @@ class Look:
     """Backgrounds on which coloured output has to be readable; none: its colours stay."""
     is_split: bool = False
     """Whether both sides of a diff stand beside each other."""
+    images: Images | None = None
+    """What draws images, if the terminal shows them."""
 
     @classmethod
     def from_theme(cls, variables: Mapping[str, str], *, has_colors: bool = True) -> Look:
@@ -137,6 +141,8 @@ class Row:
     """The background of the whole row."""
     opens: bool = False
     """Whether it names an attachment, which a click opens."""
+    image: ImageRow | None = None
+    """What the terminal shows behind the lead; there is no text beside it."""
     strips: dict[int, Strip] = field(default_factory=dict[int, Strip])
     """As it is drawn, by width."""
 

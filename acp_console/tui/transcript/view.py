@@ -26,10 +26,13 @@ from textual.widget import Widget
 
 from acp_console.chat.shell import ShellItem
 from acp_console.tui.commands import COMMANDS, bindings
+from acp_console.tui.images.images import Images
 from acp_console.tui.outside import copy
 from acp_console.tui.textual_fixes import set_timer
+from acp_console.tui.themes import ThemedApp
 from acp_console.tui.transcript.cards import Card
 from acp_console.tui.transcript.document import Document, JumpKind, Mark, Place
+from acp_console.tui.transcript.image_strip import ImageCells, ImageStrip
 from acp_console.tui.transcript.rows import Look, Row, wrapped
 from acp_console.wording.values import plural
 from acp_inspector.session.items import Item
@@ -61,6 +64,8 @@ class TranscriptView(Widget, can_focus=True):
     """
 
     ALLOW_SELECT = False
+    shows_images: ClassVar[bool] = True
+    """Whether images are drawn, where the terminal shows them."""
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings("transcript"),
         Binding("up", "scroll(-1)", "Up", show=False),
@@ -210,9 +215,27 @@ class TranscriptView(Widget, can_focus=True):
         if self.document.look is None:
             variables = self.app.theme_variables
             look = Look.from_theme(variables, has_colors=not self.app.no_color)
-            self.document.look = replace(look, is_split=self._is_split)
+            self.document.look = replace(look, is_split=self._is_split, images=self._images)
             self._base = self.rich_style
         return self.document.look
+
+    @property
+    def _images(self) -> Images | None:
+        return self.app.images if self.shows_images and isinstance(self.app, ThemedApp) else None
+
+    def on_mount(self) -> None:
+        if self._images is not None:
+            self._images.changed.add(self._draw_images)
+
+    def on_unmount(self) -> None:
+        if self._images is not None:
+            self._images.changed.discard(self._draw_images)
+
+    def _draw_images(self) -> None:
+        """Draw anew: there is an image that was not, or only its caption."""
+        self.document.forget_rows()
+        self._shown = []
+        self._request_frame()
 
     @property
     def _laid_out(self) -> Document:
@@ -351,12 +374,27 @@ class TranscriptView(Widget, can_focus=True):
             left = Segment("  ", self._base)
         bar = "█" if _is_in(y, self._thumb) else " "
         right = Segment(f" {bar}", self._base + look.muted)
-        line = Strip([left, *shown.strip, right], self.size.width)
+        line = self._with_image(Strip([left, *shown.strip, right], self.size.width), shown.row)
         if self.app.no_color:
             # Textual filters only what goes through its cache.
             line = line.apply_filter(Monochrome(), self.background_colors[1])
-        shown.line = None if self.has_focus else line
+        # Each image that is drawn is known to be.
+        shown.line = None if self.has_focus or shown.row.image is not None else line
         return line
+
+    def _with_image(self, line: Strip, row: Row) -> Strip:
+        """Return a line with what it shows of an image."""
+        if row.image is None or self._images is None:
+            return line
+        drawing = row.image.drawing
+        if drawing.painter is None:
+            # It is decoded again as its rows are made.
+            self.document.forget_rows()
+            self.call_later(self._request_frame)
+            return line
+        self._images.note_drawn(drawing)
+        cells = ImageCells(drawing, row.image.row, 0, drawing.columns)
+        return ImageStrip(line, line.cell_length, cells, MARGIN + row.lead_cells)
 
     def on_resize(self) -> None:
         self._shown = []
@@ -621,7 +659,7 @@ class TranscriptView(Widget, can_focus=True):
         place = shown.place[0]
         self.cursor = place
         self.post_message(self.CardChosen(place))
-        if shown.row.opens:
+        if shown.row.opens or shown.row.image is not None:
             self.action_attachments()
         elif self.document.is_head(shown.place):
             self._toggle(place)

@@ -1,0 +1,195 @@
+"""The images of a conversation: decoded when they are first seen, and forgotten in time."""
+
+from __future__ import annotations
+
+import random
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import count
+from typing import Final, TypeAlias
+
+from anyio import fail_after, to_thread
+
+from acp_console.tui.images.decode import (
+    MAX_BYTES,
+    MAX_COLUMNS,
+    MAX_ROWS,
+    TYPES,
+    DecodedImage,
+    ImageError,
+    Room,
+    decode_image,
+)
+from acp_console.tui.images.drawing import Drawing
+from acp_console.tui.images.kitty import FIRST_COLOR, LAST_COLOR, MARKS, KittyPainter, encode_png
+from acp_console.tui.images.sixel import SixelPainter, SixelRows
+from acp_console.tui.images.terminal import Graphics
+from acp_protocol.json_values import get, get_string
+from acp_protocol.jsonrpc import Json
+
+MAX_KEPT: Final = 48
+"""Images that are ready to be drawn, and that the terminal keeps."""
+MAX_WAITING: Final = 8
+"""Images that wait to be decoded; those on the screen are wanted again."""
+DECODE_TIMEOUT_S: Final = 10.0
+
+_Key: TypeAlias = tuple[bytes, int]
+_Prepared: TypeAlias = tuple[DecodedImage, "str | SixelRows"]
+"""An image, and what of it is sent to the terminal."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    data: str
+    room: Room
+
+
+class Images:
+    """What is drawn of images."""
+
+    def __init__(
+        self,
+        graphics: Graphics,
+        write: Callable[[str], object],
+        start: Callable[[], object],
+        *,
+        max_kept: int = MAX_KEPT,
+        decode: Callable[[str, Room], DecodedImage] = decode_image,
+        timeout_s: float = DECODE_TIMEOUT_S,
+    ) -> None:
+        """Draw images as `graphics` says.
+
+        Args:
+            graphics: what the terminal takes.
+            write: writes to the terminal, between two frames.
+            start: called when there is something for `decode_wanted`, until it ends.
+            max_kept: images that are ready to be drawn, at most.
+            decode: decodes one, in a thread.
+            timeout_s: seconds until an image is not waited for.
+        """
+        self.graphics = graphics
+        self.changed: set[Callable[[], object]] = set()
+        """Called when an image is there, or will not be."""
+        self._write = write
+        self._start = start
+        self._max_kept = max_kept
+        self._decode = decode
+        self._timeout_s = timeout_s
+        self._found: dict[_Key, Drawing | str] = {}
+        """What was decoded, or why it is not drawn."""
+        self._wanted: OrderedDict[_Key, _Wanted] = OrderedDict()
+        self._is_decoding = False
+        self._group = random.randrange(1, len(MARKS))  # noqa: S311 - no secret
+        self._numbers = set(range(FIRST_COLOR, LAST_COLOR + 1))
+        self._used: dict[Drawing, int] = {}
+        """The drawings that are ready, each with its number in the terminal."""
+        self._clock = count(1)
+
+    def find(self, block: Json, width: int) -> Drawing | str | None:
+        """Return the drawing of a content block in rows of `width` cells.
+
+        A text says why there is none; None: it is no image, or not decoded yet.
+        """
+        found = image_data(block)
+        if found is None:
+            return None
+        mime_type, data = found
+        if mime_type not in TYPES:
+            return "only PNG, JPEG, GIF and WebP images are drawn"
+        if len(data) > MAX_BYTES * 4 // 3 + 4:
+            return f"more than {MAX_BYTES >> 20} MiB"
+        room = Room(max(min(width, MAX_COLUMNS), 1), MAX_ROWS, self.graphics.cell)
+        key = blake2b(data.encode(errors="replace"), digest_size=16).digest(), room.columns
+        known = self._found.get(key)
+        if known is None or (isinstance(known, Drawing) and known.painter is None):
+            self._want(key, _Wanted(data, room))
+        return known
+
+    def _want(self, key: _Key, wanted: _Wanted) -> None:
+        self._wanted[key] = wanted
+        self._wanted.move_to_end(key)
+        while len(self._wanted) > MAX_WAITING:
+            self._wanted.popitem(last=False)
+        if not self._is_decoding:
+            self._is_decoding = True
+            self._start()
+
+    async def decode_wanted(self) -> None:
+        """Decode what is wanted, the newest first, one at a time."""
+        try:
+            while self._wanted:
+                key, wanted = self._wanted.popitem()
+                try:
+                    with fail_after(self._timeout_s):
+                        prepared = await to_thread.run_sync(
+                            self._prepare, wanted, abandon_on_cancel=True
+                        )
+                except ImageError as problem:
+                    self._found[key] = str(problem)
+                except TimeoutError:
+                    self._found[key] = "decoding it takes too long"
+                else:
+                    self._keep(key, *prepared)
+                for call in tuple(self.changed):
+                    call()
+        finally:
+            self._is_decoding = False
+
+    def _prepare(self, wanted: _Wanted) -> _Prepared:
+        """Decode an image and encode it for the terminal; runs long."""
+        image = self._decode(wanted.data, wanted.room)
+        if self.graphics.protocol == "kitty":
+            return image, encode_png(image.pixels)
+        return image, SixelRows(image.pixels, self.graphics.cell, self.graphics.colors)
+
+    def _keep(self, key: _Key, image: DecodedImage, sent: str | SixelRows) -> None:
+        drawing = self._found.get(key)
+        if not isinstance(drawing, Drawing):
+            drawing = Drawing(image.columns, image.rows, image.about)
+            self._found[key] = drawing
+        number = self._numbers.pop()
+        self._used[drawing] = number
+        if isinstance(sent, str):
+            drawing.painter = KittyPainter(number, image.columns, image.rows, sent, self._group)
+        else:
+            drawing.painter = SixelPainter(sent)
+        self.note_drawn(drawing)
+        if len(self._used) > self._max_kept:
+            self._release(min(self._used, key=lambda each: each.drawn))
+
+    def note_drawn(self, drawing: Drawing) -> None:
+        """Keep a drawing longer than those that were drawn before."""
+        drawing.drawn = next(self._clock)
+
+    def _release(self, drawing: Drawing) -> None:
+        self._numbers.add(self._used.pop(drawing))
+        painter, drawing.painter = drawing.painter, None
+        if painter is not None and (command := painter.release()):
+            self._write(command)
+
+    def leave(self) -> str:
+        """Return what lets the terminal forget all images; each is sent again when it is drawn."""
+        painters = (drawing.painter for drawing in self._used)
+        return "".join(painter.release() for painter in painters if painter is not None)
+
+    def fit(self, cell: tuple[int, int]) -> None:
+        """Draw for cells of another size."""
+        if cell != self.graphics.cell:
+            for drawing in tuple(self._used):
+                self._release(drawing)
+            self._found.clear()
+            self.graphics = replace(self.graphics, cell=cell)
+            for call in tuple(self.changed):
+                call()
+
+
+def image_data(block: Json) -> tuple[str, str] | None:
+    """Return the type of an image and its bytes in base64; None: the block is no image."""
+    kind = get_string(block, "type")
+    inner = get(block, "resource") if kind == "resource" else block
+    mime_type = get_string(inner, "mimeType").lower()
+    data = get_string(inner, "blob" if kind == "resource" else "data")
+    is_image = kind == "image" or (kind == "resource" and mime_type.startswith("image/"))
+    return (mime_type, data) if is_image and data else None
