@@ -176,12 +176,14 @@ class InspectorPane(Horizontal):
     def problem(self) -> AcpError | None:
         return self.traffic.problem
 
+    @property
+    def content(self) -> Widget:
+        """The part that the keys are for: the analysis or the rows."""
+        is_analysed = self.has_class("-analysed")
+        return self.analysis.open.lines if is_analysed else self.traffic.table
+
     def focus_content(self) -> None:
-        """Focus the part that had the focus last: the analysis or the rows."""
-        if self.has_class("-analysed"):
-            self.analysis.open.focus_content()
-        else:
-            self.traffic.table.focus()
+        self.content.focus()
 
     # Rows and analysis together.
 

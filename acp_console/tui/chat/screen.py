@@ -542,6 +542,7 @@ class ChatScreen(Screen[None]):
         await self._show_traffic(not self.traffic.is_shown)
 
     async def action_alone(self) -> None:
+        await self.traffic.prepare()
         self.toggle_class("-alone")
         await self._show_traffic(True)
 
@@ -552,15 +553,15 @@ class ChatScreen(Screen[None]):
             self.notify(text, markup=False)
 
     async def _show_traffic(self, is_shown: bool) -> None:
-        await self.traffic.show(is_shown)
-        self.set_class(is_shown, "-traffic")
-        if not is_shown:
-            self.remove_class("-alone")
-        self._show_sidebar()
         if is_shown:
-            # It can take the focus only after it is shown.
-            self.call_after_refresh(self.traffic.focus)
-        else:
+            await self.traffic.prepare()
+        with self.app.batch_update():
+            self.set_class(is_shown, "-traffic")
+            if not is_shown:
+                self.remove_class("-alone")
+            self.traffic.show(is_shown)
+            self._show_sidebar()
+        if not is_shown:
             # An open permission prompt is what the next key should answer.
             prompt = self.open_prompt()
             if prompt is None:

@@ -40,13 +40,21 @@ class TrafficSide:
     def has_focus(self) -> bool:
         return self.is_shown and self.pane.has_focus_within
 
-    async def show(self, is_shown: bool) -> None:
-        if is_shown and self._parts is None:
+    async def prepare(self) -> None:
+        """Make its parts, out of sight, and let them read what was said."""
+        if self._parts is None:
             await self._mount()
+        if not self.is_shown:
+            self._feed()
+            self.pane.traffic.read_ahead()
+
+    def show(self, is_shown: bool) -> None:
+        """Show or hide it, once it is prepared; where it is shown, it has the next key."""
         self.pane.display = is_shown
-        self.rewind()
         if is_shown:
-            self.feed()
+            # Keys that are on their way must not reach the editor: at once, not by a message.
+            self._screen.set_focus(self.pane.content)
+        self.rewind()
 
     async def _mount(self) -> None:
         # It takes time to import, and many chats do without.
@@ -64,6 +72,7 @@ class TrafficSide:
             beside=lambda: self._screen.query_one("#talk"),
             id="inspection",
         )
+        pane.display = False
         rewound = TalkPane(pane, can_focus=False, past=PastStates(), id="rewound")
         rewound.display = False
         await self._screen.query_one("#panes").mount(pane)
@@ -83,13 +92,11 @@ class TrafficSide:
     def feed(self) -> None:
         """Pass on what was said since the last time, while it is shown."""
         if self.is_shown:
-            entries = self._chat.journal.entries
-            self.pane.extend(entries[self.pane.count : self._chat.entries_read])
+            self._feed()
 
-    def focus(self) -> None:
-        # It may be hidden again.
-        if self.is_shown:
-            self.pane.focus_content()
+    def _feed(self) -> None:
+        entries = self._chat.journal.entries
+        self.pane.extend(entries[self.pane.count : self._chat.entries_read])
 
     @property
     def past(self) -> PastTalk | None:

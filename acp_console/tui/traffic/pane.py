@@ -239,6 +239,11 @@ class TrafficPane(Vertical):
             self._see_growth()
             self._sync()
 
+    def read_ahead(self) -> None:
+        """Read what there is as far as a slice goes, so that the first picture has rows."""
+        self._work.run(self._slice_s)
+        self._sync()
+
     def intercept(self, client: InterceptClient) -> None:
         """Show what a proxy has paused below the rows, and offer to pause and to send frames."""
         self._client = client

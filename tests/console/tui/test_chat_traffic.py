@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from textual.events import Key
 from textual.widgets import Static
 
 from acp_console.agents.spec import DEMO_AGENT
@@ -55,6 +56,24 @@ async def test_from_a_chat_one_gets_to_the_analysis_and_back_and_loses_nothing(
         await pilot.press("escape")
         await until(pilot, lambda: inspection.traffic.table.has_focus)
         await until(pilot, lambda: "2 of 6 entries · 1 marked" in say(app))
+
+
+async def test_the_traffic_opens_with_its_rows_and_takes_keys_that_came_at_once(
+    workplace: Path,
+) -> None:
+    async with open_chat(workplace, size=(140, 30)) as (app, pilot):
+        screen = chat_of(app)
+        app.post_message(Key("ctrl+t", None))
+        app.post_message(Key("5", "5"))
+
+        def is_analysed() -> bool:
+            assert "No traffic yet" not in say(app)
+            assert " 0 entries" not in say(app)
+            return screen.traffic.is_shown and screen.traffic.pane.has_class("-analysed")
+
+        await until(pilot, is_analysed)
+        assert not screen.editor.text
+        await until(pilot, lambda: screen.traffic.pane.analysis.open.lines.has_focus)
 
 
 @pytest.mark.long
