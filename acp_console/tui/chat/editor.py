@@ -55,10 +55,14 @@ class PromptEditor(TextArea):
 
         step: int | None
 
+    class CompletionWanted(Message):
+        """The user completes what the menu may have no lines for yet."""
+
     def __init__(
         self,
         *,
         history: Callable[[], Sequence[str]] = list,
+        can_complete: Callable[[str], bool] = lambda before: False,
         clock: Callable[[], float] = time.monotonic,
         id: str | None = None,  # noqa: A002 - Textual's word
     ) -> None:
@@ -72,6 +76,8 @@ class PromptEditor(TextArea):
         """When the last key was pressed, by `clock`."""
         self._clock = clock
         self._earlier = history
+        self._can_complete = can_complete
+        """Whether a menu belongs to the text before the cursor; it may come later."""
         self._history: list[str] = []
         """Earlier prompts, oldest first, from the first key that browses them on."""
         self._position = 0
@@ -91,6 +97,10 @@ class PromptEditor(TextArea):
             event.prevent_default()
             event.stop()
             self.post_message(self.MenuKey(menu_keys[event.key]))
+        elif event.key == "tab" and self._can_complete(self.text_before_cursor):
+            event.prevent_default()
+            event.stop()
+            self.post_message(self.CompletionWanted())
         elif event.key == "question_mark" and not self.text:
             event.prevent_default()
             event.stop()

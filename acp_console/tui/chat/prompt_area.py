@@ -69,10 +69,17 @@ class PromptArea(Vertical):
         """The draft before the user began to search earlier prompts; None while they do not."""
         self._project_files: list[str] | None = None
         """Files to mention; None before they were looked for."""
+        self._is_looking = self._takes_first = False
+        """Whether files are looked for, and whether the first that fits is taken then."""
 
     def compose(self) -> ComposeResult:
         yield PromptMenu(id="menu")
-        yield PromptEditor(history=self._earlier_prompts, clock=self._clock, id="editor")
+        yield PromptEditor(
+            history=self._earlier_prompts,
+            can_complete=self._can_complete,
+            clock=self._clock,
+            id="editor",
+        )
 
     def on_mount(self) -> None:
         self.editor.put(self._draft)
@@ -88,6 +95,7 @@ class PromptArea(Vertical):
     @on(PromptEditor.Changed, "#editor")
     def note_change(self) -> None:
         self._draft = self.editor.text
+        self._takes_first = False
         is_command = self._draft.startswith("!")
         self.editor.set_class(is_command, "-shell")
         self.editor.border_title = Content(SHELL_TITLE if is_command else "")
@@ -156,7 +164,7 @@ class PromptArea(Vertical):
 
     def _mentions(self, text: str) -> list[Suggestion]:
         if self._project_files is None:
-            self._project_files = []
+            self._project_files, self._is_looking = [], True
             self._find_project_files()
         return file_choices(self._project_files, text)
 
@@ -166,13 +174,28 @@ class PromptArea(Vertical):
         self.app.call_from_thread(self._take_project_files, found)
 
     def _take_project_files(self, found: list[str]) -> None:
-        self._project_files = found
+        self._project_files, self._is_looking = found, False
         self._offer_menu()
+        if self._takes_first and self.menu.current is not None:
+            self._take(self.menu.current)
         # Files come and go: look again at the next mention after a while.
         set_timer(self, FILES_AGE_S, self._forget_project_files)
 
     def _forget_project_files(self) -> None:
         self._project_files = None
+
+    def _can_complete(self, before: str) -> bool:
+        return mention_before(before) is not None or bool(self._commands(before))
+
+    @on(PromptEditor.CompletionWanted)
+    async def complete(self) -> None:
+        """Take the first line of the menu, once there is one; without any, leave the editor."""
+        if self.menu.current is not None:
+            self._take(self.menu.current)
+        elif self._is_looking:
+            self._takes_first = True
+        else:
+            await self.run_action("screen.leave_editor")
 
     @on(PromptEditor.MenuKey)
     def move_in_menu(self, event: PromptEditor.MenuKey) -> None:

@@ -239,10 +239,12 @@ async def test_commands_are_offered_after_a_slash_and_files_after_an_at(workplac
         assert chat_of(app).editor.text == "/"
         await pilot.press("ctrl+u")
         await until(pilot, lambda: not chat_of(app).editor.text)
-        await pilot.press(*"help with @no")
-        await until(pilot, lambda: "notes.txt" in say(app))
-        await pilot.press("enter")
+        await pilot.press(*"help with ")
+        # The files were not looked for when tab is pressed.
+        for key, character in (("at", "@"), ("n", "n"), ("o", "o"), ("tab", "\t")):
+            app.post_message(Key(key, character))
         await until(pilot, lambda: chat_of(app).editor.text == "help with @notes.txt ")
+        assert chat_of(app).editor.has_focus
         await pilot.press("enter")
         entries = chat_of(app).chat.journal.entries
         await until(
