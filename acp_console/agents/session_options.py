@@ -6,17 +6,24 @@ Source: ACP, Session Modes; Session Config Options.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final, Literal, TypeAlias, cast
+from typing import Final, cast
 
+from acp_console.wording.modes import (
+    NEVER_ASKS,
+    PLAN,
+    READ_ONLY,
+    SAYS_IT_ACTS,
+    Unasked,
+    mode_words,
+    unasked_by,
+)
 from acp_protocol.dialects.base import is_assumed
 from acp_protocol.errors import AcpError
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
-_READ_ONLY: Final = re.compile(r"(?:\b|_)read[\s_-]*only(?:\b|_)")
-_PLAN: Final = re.compile(r"(?:\b|_)(?:plan|planning|architect)(?:\b|_)")
 _ASK: Final = re.compile(r"(?:\b|_)ask(?:\b|_)")
 _NEGATION: Final = re.compile(
     r"(?:\b|_)(?:don['’]?t|do not|never|no|not|without|skip|bypass|auto|yolo)(?:\b|_)"
@@ -30,39 +37,19 @@ _SAYS_IT_ASKS: Final = re.compile(
     r"|\b(?:approval|permission|confirmation) (?:is|are) (?:required|needed|requested)"
     r"|\b(?:ask|prompt)s? (?:you |the user )?(?:before|for|when|first)\b|\balways asks?\b"
 )
-_SAYS_IT_ACTS: Final = re.compile(
-    r"\bauto(?:matic|matically)?[\s-]*(?:approv|accept|allow|execut|run)"
-    r"|\bwithout (?:asking|approval|permission|confirmation|prompt)"
-    r"|\b(?:accept|approve|allow|bypass|skip)s? (?:all|every|any)"
-    r"|\b(?:never|not|don['’]?t|no) (?:ask|prompt|need|require|approval|permission|confirmation)"
-)
 _CHANGES_NOTHING: Final = re.compile(
     r"\bread[\s-]*only\b|\bwithout (?:making|modifying|changing|editing)"
     r"|\b(?:do|does) not (?:modify|change|edit)|\bno (?:actual )?(?:tool execution|edits|changes)"
     r"|\b(?:disallow|forbid|block)s? (?:all )?(?:edit|change|writ)"
 )
 """What the description of a mode says, where its names say nothing."""
-_EDITS: Final = re.compile(r"\b(?:accept|approve|allow|auto)\b.*\bedits?\b")
-_NEVER_ASKS: Final = re.compile(
-    r"\b(?:bypass|yolo|danger\w*|unrestricted|auto\s?pilot|full[\s_-]*access)\b"
-    r"|\b(?:allow|accept|approve|permit)s?[\s_-]*(?:all|any|every)"
-    r"|\b(?:always|auto)[\s_-]*(?:allow|accept|approve)"
-    r"|\b(?:never|not|don['’]?t|no|skip|without)[\s_-]*(?:ask|prompt|approv|permission|confirm)"
-)
 _IS_CONSENT: Final = re.compile(r"\b(?:approv|permission|consent|confirm|ask|policy)")
 """Names of options that say when the agent asks."""
-_IN_PART: Final = re.compile(r"\b(?:safe|some|only|low[\s-]risk|unless|more)\b")
-_REFUSES: Final = re.compile(r"\b(?:den(?:y|ies)|reject|refus)")
-_DECIDES_ITSELF: Final = re.compile(r"\bhandles? (?:all )?(?:permission|approval)")
 _ASKS: Final = 2
 """The rank of a mode in which the agent asks before it acts."""
 _SAYS_IT_CHANGES_NOTHING: Final = 3
 _ASKS_FOR_SOME: Final = 4
 """The ranks of modes by their description alone, which may not mean all that the agent does."""
-
-
-Unasked: TypeAlias = Literal["anything", "edits", "some"]
-"""What an agent does without asking, by its own words; "some": it decides itself when to ask."""
 
 
 class OptionError(AcpError):
@@ -136,7 +123,7 @@ class SessionOption:
         if self.category == "mode":
             # A description may say that it asks, and mean some of what it does.
             return names is None or _strictness(names, "") is None
-        return bool(_PERMISSIVE.search(_words(names or ())))
+        return bool(_PERMISSIVE.search(mode_words(names or ())))
 
     def unasked(self, value: Json) -> Unasked | None:
         """Return what the agent says that it does without asking with a value; None: nothing.
@@ -145,15 +132,15 @@ class SessionOption:
         """
         if self.is_boolean:
             names = (self.id, self.title) if value is True else ()
-            return "anything" if _NEVER_ASKS.search(_words(names)) else None
+            return "anything" if NEVER_ASKS.search(mode_words(names)) else None
         names = next((each for each in self.values if each[0] == value), None)
         if names is None or (self.category != "mode" and not _IS_CONSENT.search(self._about)):
             return None
-        return _unasked(_words(names), dict(self.descriptions).get(names[0], "").lower())
+        return unasked_by(mode_words(names), dict(self.descriptions).get(names[0], "").lower())
 
     @property
     def _about(self) -> str:
-        return _words((self.id, self.title))
+        return mode_words((self.id, self.title))
 
     def params(self, value: Json, version: int) -> dict[str, Json]:
         """Return the params that set the option, without the session."""
@@ -255,36 +242,20 @@ def most_restrictive_mode(mode: SessionOption, *, asks: bool = False) -> str | N
 
 def _strictness(names: tuple[str, str], description: str) -> int | None:
     """Return the rank of a mode, the strictest first; None: nothing says that it restricts."""
-    text, about = _words(names), description.lower()
+    text, about = mode_words(names), description.lower()
     if _NEGATION.search(text) or _PERMISSIVE.search(text):
         return None
-    if _READ_ONLY.search(text):
+    if READ_ONLY.search(text):
         return 0
-    if _PLAN.search(text):
+    if PLAN.search(text):
         return 1
     if _ASK.search(text):
         return _ASKS
-    if _SAYS_IT_ACTS.search(about):
+    if SAYS_IT_ACTS.search(about):
         return None
     if _CHANGES_NOTHING.search(about):
         return _SAYS_IT_CHANGES_NOTHING
     return _ASKS_FOR_SOME if _SAYS_IT_ASKS.search(about) else None
-
-
-def _unasked(text: str, about: str) -> Unasked | None:
-    if _READ_ONLY.search(text) or _PLAN.search(text) or _REFUSES.search(about):
-        return None
-    if _EDITS.search(text) or (_SAYS_IT_ACTS.search(about) and re.search(r"\bedit", about)):
-        return "edits"
-    acts = _SAYS_IT_ACTS.search(about)
-    if (acts and _IN_PART.search(about)) or _DECIDES_ITSELF.search(about):
-        return "some"
-    return "anything" if acts or _NEVER_ASKS.search(text) else None
-
-
-def _words(names: Iterable[str]) -> str:
-    """Return names in lower case; an id such as "dontAsk" is of two words."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", " / ".join(names)).lower()
 
 
 def _values(entries: list[Json], key: str, about: str = "name") -> Iterator[tuple[str, str]]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from acp_console.agents.session_options import SessionOption, Unasked
+from acp_console.agents.session_options import SessionOption
+from acp_console.wording.modes import Unasked
 from acp_inspector.session.items import Notice
 from acp_protocol.host.sanitize import single_line
 

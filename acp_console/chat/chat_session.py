@@ -36,6 +36,7 @@ from acp_inspector.journal import Journal
 from acp_inspector.session.conversation import Conversation, SessionInfo
 from acp_inspector.session.items import (
     Item,
+    ModeNotice,
     Notice,
     PermissionRequest,
     PlanItem,
@@ -144,6 +145,8 @@ class ChatSession:
         """Whether the title stays what it was: the agent knows only the newest part."""
         plans = (item for item in reversed(earlier) if isinstance(item, PlanItem))
         self._known_plan = next(plans, None)
+        self._last_mode = _last_mode(earlier)
+        """The mode that was shown last, of an earlier process of the agent."""
         """The plan of an earlier process of the agent."""
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
         self._first_prompt = next(prompts, "")
@@ -534,6 +537,7 @@ class ChatSession:
         self._known_title = self.session_title
         if self.conversation is not None:
             self._known_plan = self.conversation.plan or self._known_plan
+            self._last_mode = _last_mode(self.conversation.items) or self._last_mode
         self._close_permissions()
         self._keep_open()
         self._login = self._running = None
@@ -722,6 +726,7 @@ class ChatSession:
             self._note_continued()
         self._state.take("opened")
         self._say_how_it_goes_on(way)
+        self._say_mode()
         self._is_lost = False
         if way == "fork" and self._has_items:
             self._changed_items.append(Notice("fork", "this session is a copy of the one above"))
@@ -748,6 +753,17 @@ class ChatSession:
             agent = "connected again; the agent"
             knows += "; what it sent meanwhile may be missing" if way == "resume" else ""
         self._changed_items.append(Notice("restart", f"{agent} {knows}"))
+
+    def _say_mode(self) -> None:
+        """Add a notice of the mode, where the last that is shown names another one."""
+        if not self._was_open and self._way != "load":
+            return
+        self.agent.read_journal()
+        items = () if self.conversation is None else self.conversation.items
+        last = _last_mode(items) or self._last_mode
+        info = None if self.conversation is None else self.conversation.info
+        if last and info is not None and info.mode_name not in {"", last}:
+            self._changed_items.append(ModeNotice("mode", info.mode_name, info.mode))
 
     async def _open_by(self, link: AgentConnection, way: OpeningWay) -> Mapping[str, Json]:
         if way in {"new", "fork"}:
@@ -872,3 +888,9 @@ class ChatSession:
             if isinstance(item, ToolCallItem) and item.permission is permission
         )
         return next(calls, None)
+
+
+def _last_mode(items: Sequence[Item]) -> str:
+    """Return the name of the mode that the items name last; empty if none is named."""
+    found = (item.name for item in reversed(items) if isinstance(item, ModeNotice))
+    return next(found, "")

@@ -8,10 +8,12 @@ from typing import Final, assert_never
 
 from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
+from acp_console.wording.modes import unasked_in_mode
 from acp_inspector.session.conversation import SessionSnapshot
 from acp_inspector.session.items import (
     ElicitationItem,
     Item,
+    ModeNotice,
     Notice,
     PlanItem,
     SessionMessage,
@@ -77,7 +79,7 @@ def item_lines(item: Item) -> Iterator[str]:
         case TurnEnd():
             yield single_line(turn_end_text(item), WIDTH)
         case Notice():
-            yield single_line(f"· {notice_text(item)}", WIDTH)
+            yield single_line(f"{notice_sign(item)} {notice_text(item)}", WIDTH)
         case _:
             assert_never(item)
 
@@ -99,6 +101,13 @@ def turn_end_text(item: TurnEnd) -> str:
     if item.is_silent and item.stop_reason == "end_turn":
         return "— ended without a reply"
     return STOPS.get(item.stop_reason or "end_turn", f"■ stopped: {item.stop_reason}")
+
+
+def notice_sign(item: Notice) -> str:
+    """Return the sign before a notice: a warning where the agent does not ask any more."""
+    if not isinstance(item, ModeNotice):
+        return "·"
+    return "⚠" if unasked_in_mode(item.mode or {"id": item.name}) == "anything" else "·"
 
 
 def notice_text(item: Notice) -> str:

@@ -9,7 +9,7 @@ from typing import Final, assert_never
 
 from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
-from acp_console.wording.transcript import notice_text, turn_end_text
+from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
 from acp_console.wording.values import format_size, json_text
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
@@ -112,7 +112,8 @@ def _item(item: Item) -> Iterator[str]:
             if item.error or item.stop_reason not in {None, "end_turn"}:
                 yield f"*{markdown_text(turn_end_text(item))}*"
         case Notice():
-            yield f"*{markdown_text(notice_text(item))}*"
+            sign = notice_sign(item).replace("·", "")
+            yield f"*{markdown_text(f'{sign} {notice_text(item)}'.strip())}*"
         case _:
             assert_never(item)
 

@@ -34,7 +34,7 @@ from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer, 
 from acp_console.tui.transcript.piece_rows import image_rows, piece_rows, with_caption, with_note
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
 from acp_console.wording.calls import call_result, kind_word
-from acp_console.wording.transcript import notice_text, turn_end_text
+from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
 from acp_console.wording.values import plural
 from acp_inspector.session.items import (
     AgentMessage,
@@ -614,8 +614,10 @@ class LineCard(Card):
         item = self.item
         if isinstance(item, TurnEnd):
             return turn_end_text(item)
-        sign = "⚠" if isinstance(item, Alarm) else "·"
-        return f"{sign} {notice_text(item)}" if isinstance(item, Notice) else ""
+        if not isinstance(item, Notice):
+            return ""
+        sign = "⚠" if isinstance(item, Alarm) else notice_sign(item)
+        return f"{sign} {notice_text(item)}"
 
     @property
     def is_error(self) -> bool:
@@ -623,7 +625,7 @@ class LineCard(Card):
 
     def _style(self, look: Look) -> Style:
         """A limit or a refusal is none of what the user did."""
-        if isinstance(self.item, Alarm):
+        if self._line().startswith("⚠"):
             return look.warning
         stops = {"✗": look.error, "■": look.warning}
         return (

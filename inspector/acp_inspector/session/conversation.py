@@ -38,7 +38,7 @@ from acp_inspector.session.items import (
 )
 from acp_inspector.session.turn import SessionTurn
 from acp_protocol.framing import Side
-from acp_protocol.json_values import as_list, get, get_list, get_string
+from acp_protocol.json_values import as_list, as_object, get, get_list, get_string
 from acp_protocol.jsonrpc import Json, frozen_dataclass
 from acp_protocol.schema.vocabulary import FINAL_STATUSES, OUTPUT
 
@@ -94,18 +94,28 @@ class SessionInfo:
     @property
     def mode_name(self) -> str:
         """The name of the current mode; its id if it has none."""
+        return get_string(self.mode, "name") or self.current_mode or ""
+
+    @property
+    def mode(self) -> Json:
+        """The current mode as the agent offers it; None if it does not."""
         offered = [(each, "id") for each in get_list(self.modes, "availableModes")]
-        for option in self.config_options:
-            if get(option, "category") == "mode":
-                offered += [(each, "value") for each in get_list(option, "options")]
+        for option in filter(is_mode_option, self.config_options):
+            offered += [(each, "value") for each in get_list(option, "options")]
         mode = self.current_mode or ""
-        names = (get_string(each, "name") for each, key in offered if get(each, key) == mode)
-        return next(filter(None, names), mode)
+        found = [each for each, key in offered if get(each, key) == mode]
+        named = [each for each in found if get_string(each, "name")]
+        return next(iter((*named, *found)), None)
 
     @property
     def is_busy(self) -> bool:
         """Whether a prompt is pending, or the agent is working."""
         return self.open_prompts > 0 or self.state not in {None, "idle"}
+
+
+def is_mode_option(option: Json) -> bool:
+    """Return whether an option of a session is its mode."""
+    return get(option, "category") == "mode"
 
 
 @dataclass(slots=True, eq=False)
@@ -616,6 +626,15 @@ class Conversation:
         new = replace(self._surroundings.now, **surroundings)
         self._surroundings.set(self.cursor.n, new)
 
+    def set_mode(self, mode: str) -> None:
+        """Note another mode; an option for the mode that offers it has that value, too."""
+        options: list[Json] = []
+        for option in self.info.config_options:
+            values = [get(each, "value") for each in get_list(option, "options")]
+            is_set = is_mode_option(option) and mode in values
+            options.append({**as_object(option), "currentValue": mode} if is_set else option)
+        self.update_info(current_mode=mode, config_options=options)
+
     def update_options(self, source: Json) -> None:
         """Apply the modes, options and commands in a response or an update."""
         if isinstance(modes := get(source, "modes"), dict):
@@ -624,7 +643,7 @@ class Conversation:
             self.update_info(config_options=get_list(source, "configOptions"))
             # Version 2 has its modes among the options.
             for option in self.info.config_options:
-                if get(option, "category") == "mode":
+                if is_mode_option(option):
                     mode = get_string(option, "currentValue") or self.info.current_mode
                     self.update_info(current_mode=mode)
         if isinstance(get(source, "availableCommands"), list):

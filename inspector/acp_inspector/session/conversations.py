@@ -258,7 +258,7 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
         talk.update_info(title=get_string(result, "title") or get_string(request.params, "title"))
     elif request.method in {"session/set_mode", "session/set_config_option"}:
         if mode := get_string(request.params, "modeId"):
-            talk.update_info(current_mode=mode)
+            talk.set_mode(mode)
         talk.update_options(result)
     else:
         return []

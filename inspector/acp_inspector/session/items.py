@@ -444,6 +444,18 @@ class Notice(HasHistory):
             self._text.set(n, text)
 
 
+class ModeNotice(Notice):
+    """The mode that a session has come into."""
+
+    __slots__ = ("mode", "name")
+
+    def __init__(self, key: str, name: str, mode: Json, n: int = 0) -> None:
+        super().__init__(key, f"mode: {name}", n)
+        self.name = name
+        self.mode = mode
+        """The mode as the agent offers it; None if it does not."""
+
+
 class Compaction(Notice):
     """A compaction of the agent's context."""
 

@@ -15,6 +15,7 @@ from acp_inspector.session.conversation import Conversation, ConversationChange
 from acp_inspector.session.items import (
     AgentMessage,
     Compaction,
+    ModeNotice,
     SessionMessage,
     SubagentItem,
     TerminalItem,
@@ -207,8 +208,10 @@ def _plan_removed(talk: Conversation, update: Json) -> ConversationChange:
 
 def _mode(talk: Conversation, update: Json) -> ConversationChange:
     mode = get_string(update, "currentModeId")
-    talk.update_info(current_mode=mode or talk.info.current_mode)
-    return talk.notice(f"mode: {talk.info.mode_name}")
+    if mode:
+        talk.set_mode(mode)
+    key = talk.next_key(ModeNotice.key_prefix)
+    return talk.add(ModeNotice(key, talk.info.mode_name, talk.info.mode, talk.cursor.n))
 
 
 def _notice(talk: Conversation, update: Json) -> ConversationChange:

@@ -24,7 +24,7 @@ from acp_console.chat.line_diff import FileChange
 from acp_console.chat.running_agent import PORTION, RunningAgent
 from acp_inspector.journal import Frame
 from acp_inspector.session.conversations import Conversations
-from acp_inspector.session.items import AgentMessage, Notice, ToolCallItem, UserMessage
+from acp_inspector.session.items import AgentMessage, ModeNotice, Notice, ToolCallItem, UserMessage
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
 from tests.inspector.talks import chunk, encoded
@@ -761,6 +761,7 @@ modes = {"currentModeId": "yolo", "availableModes": [
 greet(agentCapabilities={"loadSession": True})
 loaded = hear("session/load")
 update("user_message_chunk", content={"type": "text", "text": "earlier"})
+update("current_mode_update", currentModeId="ask")
 tell(id=loaded["id"], result={"modes": modes})
 for mode in ("ask", "yolo"):
     prompt = hear("session/prompt")
@@ -776,12 +777,17 @@ async def test_a_mode_that_asks_nothing_alarms_when_a_session_is_resumed_and_whe
     async with chats() as all_:
         session = all_.open(command_agent(agent(UNASKING)), tmp_path, load="s1")
         told: list[str] = []
+        modes: list[str] = []
 
         def alarmed(count: int) -> bool:
-            told.extend(each.text for each in session.take_changes() if isinstance(each, Alarm))
+            changes = session.take_changes()
+            told.extend(each.text for each in changes if isinstance(each, Alarm))
+            modes.extend(each.text for each in changes if isinstance(each, ModeNotice))
             return len(told) == count and session.state == "ready"
 
         await all_.until(lambda: alarmed(1))
+        # The history ends with another mode than the session has now.
+        assert modes[-1] == "mode: YOLO"
         assert told == ["mode YOLO: this agent does not ask before it acts"]
         assert [each.id for each in session.alarms] == ["mode"]
         session.send("be careful")

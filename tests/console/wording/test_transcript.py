@@ -23,6 +23,13 @@ def lines(*said: Said) -> list[str]:
     return list(transcript_lines(folded(*said).get("s1").at(len(said))))[1:]
 
 
+def test_a_mode_in_which_the_agent_does_not_ask_has_a_warning() -> None:
+    said = [update("current_mode_update", currentModeId=id_) for id_ in ("plan", "yolo")]
+    assert lines(*said) == ["  · mode: plan", "  ⚠ mode: yolo"]
+    written = markdown_lines(folded(*said).get("s1").items, "Agent")
+    assert "*⚠ mode: yolo*" in list(written)
+
+
 def test_each_kind_of_item_has_its_line() -> None:
     shown = lines(
         prompt(1, "first\nsecond"),

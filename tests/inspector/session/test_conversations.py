@@ -288,6 +288,18 @@ def test_a_mode_is_called_by_its_name_where_it_has_one() -> None:
     assert texts == ["mode: Bypass permissions", "mode: other"]
 
 
+def test_a_mode_that_is_an_option_too_changes_in_both_places() -> None:
+    values = [{"value": "ask", "name": "Ask"}, {"value": "yolo", "name": "YOLO"}]
+    option = {"id": "mode", "category": "mode", "currentValue": "ask", "options": values}
+    conversation = talk(
+        ask("client", 1, "session/new", cwd="/"),
+        answer("agent", 1, {"sessionId": "s1", "configOptions": [option]}),
+        update("current_mode_update", currentModeId="yolo"),
+    )
+    assert conversation.info.mode_name == "YOLO"
+    assert conversation.info.config_options == [{**option, "currentValue": "yolo"}]
+
+
 def test_an_update_that_nobody_knows_is_told_and_not_lost() -> None:
     (item,) = talk(update("brand_new")).items
     assert isinstance(item, Notice)
