@@ -240,8 +240,19 @@ class _Limited(asyncio.Protocol):
             self._head_timer = None
 
 
+_TLS_HANDSHAKE: Final = b"\x16\x03"
+"""Begins what a client sends that takes a server for one with TLS."""
+
+
 class LimitedHttp1(_Limited, ZttpProtocol):
     """HTTP/1.1; its heads have 100 lines, 16 KiB in one and 64 KiB in all, at most."""
+
+    def data_received(self, data: bytes) -> None:
+        if self.cycle is None and data.startswith(_TLS_HANDSHAKE):
+            # Without an end of a line in it, both would wait for the other.
+            self.handle_remote_protocol_error()
+        else:
+            super().data_received(data)
 
     def handle_events(self, event: Any) -> None:
         try:

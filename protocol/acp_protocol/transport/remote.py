@@ -383,15 +383,13 @@ def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
                     OTHER_NAME_HINT if is_other else UNTRUSTED_HINT,
                     is_passing=False,
                 )
-            case ssl.SSLEOFError():
-                pass
+            case ssl.SSLEOFError() | ConnectionResetError() if agent.is_secure:
+                # One without TLS may do so, and one that just ends.
+                reason = f"{agent.host} ended the connection while it was opened"
+                return NetworkProblem(reason, _plain_hint(agent))
             case ssl.SSLError():
-                scheme = "ws" if agent.is_websocket else "http"
-                return NetworkProblem(
-                    f"{agent.host} does not speak TLS as we do",
-                    f"{scheme}:// is without TLS" if agent.is_on_this_machine else "",
-                    is_passing=False,
-                )
+                reason = f"{agent.host} does not speak TLS as we do"
+                return NetworkProblem(reason, _plain_hint(agent), is_passing=False)
             case socket.gaierror():
                 return NetworkProblem(f"{agent.host} cannot be reached: there is no such host")
             case OSError(errno=int() as number) if not isinstance(cause, TimeoutError):
@@ -402,6 +400,11 @@ def network_problem(agent: RemoteAgent, error: BaseException) -> NetworkProblem:
                 pass
     hint = "is the server running?" if agent.is_on_this_machine else ""
     return NetworkProblem(f"{agent.host} cannot be reached", hint)
+
+
+def _plain_hint(agent: RemoteAgent) -> str:
+    scheme = "ws" if agent.is_websocket else "http"
+    return f"{scheme}:// is without TLS" if agent.is_on_this_machine else ""
 
 
 def is_refused(error: BaseException) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import anyio
+import anyio.abc
 import pytest
 import trustme
 
@@ -16,7 +17,8 @@ from acp_inspector.lint.engine import lint
 from acp_protocol.connection import Connection
 from acp_protocol.errors import ConnectionClosedError
 from acp_protocol.handler import Handler
-from acp_protocol.jsonrpc import Json, Notification, Request
+from acp_protocol.jsonrpc import Json, Notification, Request, encode_request
+from acp_protocol.transport.http_protocols import SocketLimits
 from acp_protocol.transport.http_runner import TlsFiles
 from acp_protocol.transport.opening import open_agent
 from acp_protocol.transport.remote import RemoteAgent, RemoteClosedError, RemoteLimits
@@ -137,6 +139,38 @@ async def test_a_server_with_tls_is_not_reached_without(
             async with connected(server, scheme, Journal()) as (connection, _):
                 await connection.request("initialize", {"protocolVersion": 1})
     assert "https://" in caught.value.hint
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+async def test_a_server_without_tls_is_not_reached_with_it(scheme: str) -> None:
+    """It answers at once: the first message of TLS has no end of a line to wait for."""
+    async with serving(limit_s=SocketLimits().head_s / 2) as server:
+        with pytest.raises(ConnectionClosedError, match="does not speak TLS") as caught:
+            async with connected(server, scheme, Journal()) as (connection, _):
+                await connection.request("initialize", {"protocolVersion": 1})
+    plain = scheme.removesuffix("s")
+    assert caught.value.hint == f"{plain}:// is without TLS"
+
+
+@pytest.mark.parametrize("scheme", ["https", "wss"])
+async def test_a_server_that_ends_what_is_not_encrypted_yet_may_have_no_tls(scheme: str) -> None:
+    async def hang_up(stream: anyio.abc.SocketStream) -> None:
+        async with stream:
+            await stream.receive()
+
+    async with (
+        await anyio.create_tcp_listener(local_host="127.0.0.1") as listener,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(listener.serve, hang_up)
+        port = listener.extra(anyio.abc.SocketAttribute.local_port)
+        with pytest.raises(RemoteClosedError, match="while it was opened") as caught:
+            async with open_agent(RemoteAgent(f"{scheme}://127.0.0.1:{port}/")) as opened:
+                await opened.transport.send(encode_request(0, "initialize", {}))
+                await opened.transport.receive()
+        assert caught.value.can_return
+        assert "is without TLS" in caught.value.hint
+        tasks.cancel_scope.cancel()
 
 
 @pytest.mark.parametrize("scheme", ["http", "ws"])
