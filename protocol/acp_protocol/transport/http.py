@@ -142,7 +142,7 @@ def read_post(
     try:
         value = parse(body)
     except ValueError as problem:
-        return error_reply(400, PARSE_ERROR, f"The body is not JSON: {problem}")
+        return error_reply(400, PARSE_ERROR, f"The body cannot be read: {problem}")
     if not isinstance(value, dict):
         what = "an array; ACP has no batches" if isinstance(value, list) else "no object"
         return error_reply(400, INVALID_REQUEST, f"The body is {what}")
