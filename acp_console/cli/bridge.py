@@ -25,6 +25,7 @@ from acp_console.cli.server_options import (
 from acp_protocol.dialects.registry import SPOKEN, open_translator
 from acp_protocol.framing import Framing
 from acp_protocol.host.agent_command import resolved_command
+from acp_protocol.host.start_error import check_program
 from acp_protocol.transport.bridge import pass_messages, process_for_each
 from acp_protocol.transport.opening import open_agent
 from acp_protocol.transport.remote import RemoteAgent
@@ -100,8 +101,11 @@ def _serve(words: Sequence[str] | None, server: ServerOptions, framing: Framing 
         raise UsageError("missing the agent's command after --", "e.g. -- my-agent --acp")
     # The agent must not be able to use the server that it is behind.
     environment = {k: v for k, v in os.environ.items() if k != server.token_variable}
+    agent = resolved_command(words, Path.cwd())
+    # Else the first client would get the error, and not the user.
+    check_program(agent[0])
     open_process = process_for_each(
-        resolved_command(words, Path.cwd()),
+        agent,
         write=sys.stderr.write,
         env=environment,
         framing=framing,

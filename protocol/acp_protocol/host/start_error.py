@@ -32,6 +32,17 @@ def agent_start_error(program: str, problem: OSError | ValueError) -> AgentStart
     return AgentStartError(f"cannot start {program}: {reason}", hint=hint)
 
 
+def check_program(program: str) -> None:
+    """Check that a program, the first word of a command, is there to be started.
+
+    Raises:
+        AgentStartError: it is not, or may not be executed.
+    """
+    if shutil.which(program) is None:
+        is_file = "/" in program and Path(program).exists()
+        raise agent_start_error(program, PermissionError() if is_file else FileNotFoundError())
+
+
 def _reason(program: str, problem: OSError | ValueError) -> tuple[str, str]:
     """Return what is wrong and what to do; the latter may be empty."""
     match problem:

@@ -55,20 +55,33 @@ def test_a_new_token_is_printed_and_a_signal_ends_the_agents(agent: Agent) -> No
         (("--url", "http://127.0.0.1:1", "--", "x"), "there is no command to start"),
         (("--url", "ftp://127.0.0.1"), "is not the URL of an agent"),
         (("--url", "http://127.0.0.1:1", "--token-env", "UNSET_"), "UNSET_ is not set"),
-        (("--listen", "127.0.0.1:0", "--header", "a:b", "--", "x"), "no effect with --listen"),
-        (("--listen", "127.0.0.1:0", "--token-env", "UNSET_", "--", "x"), "UNSET_ is not set"),
+        (("--listen", "127.0.0.1:0", "--header", "a:b", "--", "sh"), "no effect with --listen"),
+        (("--listen", "127.0.0.1:0", "--token-env", "UNSET_", "--", "sh"), "UNSET_ is not set"),
         (("--listen", "127.0.0.1:0"), "missing the agent's command"),
-        (("--listen", "example.com", "--", "x"), "is not ADDRESS:PORT"),
-        (("--listen", "0.0.0.0:0", "--", "x"), "would get the token unencrypted"),
-        (("--listen", "127.0.0.1:0", "--tls-key", "k", "--", "x"), "a certificate needs its key"),
-        (("--listen", "127.0.0.1:0", "--allow-origin", "page", "--", "x"), "is not an origin"),
-        (("--listen", "127.0.0.1:0", "--allow-host", "A/b", "--", "x"), "is not a name"),
+        (("--listen", "example.com", "--", "sh"), "is not ADDRESS:PORT"),
+        (("--listen", "0.0.0.0:0", "--", "sh"), "would get the token unencrypted"),
+        (("--listen", "127.0.0.1:0", "--tls-key", "k", "--", "sh"), "a certificate needs its key"),
+        (("--listen", "127.0.0.1:0", "--allow-origin", "page", "--", "sh"), "is not an origin"),
+        (("--listen", "127.0.0.1:0", "--allow-host", "A/b", "--", "sh"), "is not a name"),
     ],
 )
 def test_wrong_options_are_refused(words: tuple[str, ...], problem: str, call: Call) -> None:
     done = call("bridge", *words)
     assert done.code == exit_codes.USAGE
     assert problem in done.err
+
+
+def test_a_command_that_cannot_be_started_is_an_error_at_once(call: Call, tmp_path: Path) -> None:
+    """Its user would else learn nothing until a client comes."""
+    (tmp_path / "script").write_text("#!/bin/sh\n")
+    for program, reason in (
+        ("no-such-agent", "there is no such command"),
+        (str(tmp_path / "script"), "it may not be executed"),
+        (str(tmp_path), "it is a directory"),
+    ):
+        done = call("bridge", "--listen", "127.0.0.1:0", "--", program)
+        assert done.code == exit_codes.AGENT
+        assert f"cannot start {program}: {reason}" in done.err
 
 
 def test_a_token_that_is_too_short_is_refused(call: Call, monkeypatch: pytest.MonkeyPatch) -> None:
