@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from acp_console.chat.chat_session import ChatSession
-from acp_console.wording.values import format_took
+from acp_console.wording.values import format_seconds
 from acp_protocol.host.sanitize import single_line
 
 LONG_TURN_S: Final = 30.0
@@ -71,4 +71,4 @@ class Attention:
         if since is None or chat.is_busy or seen.is_stopping or now - since < self.long_turn_s:
             return ""
         how = "is done" if chat.error is None else "has failed"
-        return f"{how} after {format_took(now - since)}"
+        return f"{how} after {format_seconds(now - since, is_rough=True)}"

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from acp_inspector.filter.entries import EntrySequence, RecordingEntries
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame
 from acp_inspector.views.frame_row import command_line
+from acp_inspector.views.subjects import NamedKind
 from acp_protocol.errors import AcpError
 from acp_protocol.json_values import get, get_string, get_text
 from acp_protocol.jsonrpc import Json
@@ -27,7 +28,6 @@ MAX_BLOCK_BYTES: Final = 4 << 20
 MAX_BLOCKS: Final = 128
 """Blocks that are kept."""
 MAX_NAME: Final = 200
-Sort: TypeAlias = Literal["terminal", "call"]
 _MARKERS: Final = (b'"terminalId"', b'"title"')
 
 
@@ -36,8 +36,8 @@ class _Block:
     """What the rows of a block name, up to before row `end`."""
 
     end: int
-    names: dict[tuple[Sort, str], list[tuple[int, str]]] = field(
-        default_factory=dict[tuple[Sort, str], list[tuple[int, str]]]
+    names: dict[tuple[NamedKind, str], list[tuple[int, str]]] = field(
+        default_factory=dict[tuple[NamedKind, str], list[tuple[int, str]]]
     )
     """By id: rows with the name from there on."""
 
@@ -53,11 +53,11 @@ class CalledNames:
         """Restart: the entries were replaced."""
         self._blocks.clear()
 
-    def name(self, row: int, sort: Sort, id_: str) -> str:
+    def name(self, row: int, kind: NamedKind, id_: str) -> str:
         """Return the command of a terminal or the title of a tool call as of a row; or ""."""
         last = row // BLOCK
         for block in range(last, max(last - REACH, -1), -1):
-            named = self._block(block).names.get((sort, id_), [])
+            named = self._block(block).names.get((kind, id_), [])
             for at, name in reversed(named):
                 if at <= row:
                     return name
@@ -102,14 +102,14 @@ class CalledNames:
             if not isinstance(frame, Frame):
                 return
             for part in self._entries.decoded(row, frame).parts:
-                for sort, id_, name in self._named(row, part):
+                for kind, id_, name in self._named(row, part):
                     if id_ and name:
-                        named = block.names.setdefault((sort, id_), [])
+                        named = block.names.setdefault((kind, id_), [])
                         named.append((row, name[:MAX_NAME]))
         except AcpError:
             return
 
-    def _named(self, row: int, part: DecodedFrame) -> list[tuple[Sort, str, str]]:
+    def _named(self, row: int, part: DecodedFrame) -> list[tuple[NamedKind, str, str]]:
         """Return the ids to which a message gives a name."""
         terminal = get_text(part.result, "terminalId")
         if terminal is not None:

@@ -3,40 +3,28 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final, TypeAlias
+from typing import Final
 
 from rich.cells import cell_len, set_cell_size
 
-from acp_console.traffic.called import Sort
-from acp_console.wording.methods import short_method, short_update
+from acp_console.wording.methods import FILES, short_method, short_update
 from acp_inspector.messages import DecodedFrame
-from acp_inspector.views.frame_row import (
-    call_summary,
-    command_line,
-    result_summary,
-    update_summary,
-)
+from acp_inspector.views.frame_row import call_summary, result_summary, update_summary
+from acp_inspector.views.subjects import NameOf, no_name, request_subject
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import as_object, get, get_string, get_text
+from acp_protocol.json_values import as_object, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
-NameOf: TypeAlias = Callable[[Sort, str], str]
-"""Returns the command of a terminal, or the title of a tool call, by its id; or ""."""
 MAX_TEXT: Final = 200
 MAX_BEGUN_WORD: Final = 7
 """Characters of a word that are left out where it would be cut; more of it say something."""
 _SPELLED_OUT: Final = re.compile(r"^stopReason |(?<=^exit)Code\b|^selected ")
 """What the result of a short row does without."""
 _STATUSES: Final = {"in_progress": "runs", "completed": "done"}
+_WITH_SUBJECT: Final = FILES | {"session/request_permission", "terminal/create"}
 MIN_ABOUT: Final = 8
 """Columns of what a message touches, at least, before other texts are cut."""
-
-
-def no_name(sort: Sort, id_: str) -> str:
-    del sort, id_
-    return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,20 +110,11 @@ def _result(method: str, params: Json, result: Json, name_of: NameOf) -> Label:
 
 def _about(method: str, params: Json, name_of: NameOf) -> tuple[str, bool]:
     """Return what a call touches, and whether that is a path."""
-    match method:
-        case "fs/read_text_file" | "fs/write_text_file":
-            return get_string(params, "path"), True
-        case "terminal/create":
-            return command_line(params), False
-        case "session/request_permission":
-            call = get(params, "toolCall")
-            title = get_string(call, "title") or get_string(params, "title")
-            return title or name_of("call", get_string(call, "toolCallId")), False
-        case "session/prompt":
-            return call_summary(method, params), False
-        case _:
-            terminal = get_text(params, "terminalId")
-            return "" if terminal is None else name_of("terminal", terminal) or terminal, False
+    if method == "session/prompt":
+        return call_summary(method, params), False
+    if method in _WITH_SUBJECT or get_text(params, "terminalId") is not None:
+        return request_subject(method, params, name_of), method in FILES
+    return "", False
 
 
 def _joined(*texts: str) -> str:

@@ -11,8 +11,7 @@ from typing import Final, Literal, TypeAlias, assert_never
 
 from rich.cells import cell_len
 
-from acp_console.traffic.called import Sort
-from acp_console.traffic.labels import Label, NameOf, fit_words, label_of, no_name
+from acp_console.traffic.labels import Label, fit_words, label_of
 from acp_console.traffic.runs import Run
 from acp_console.wording.events import EDITED, event_text
 from acp_console.wording.tables import fit_cell
@@ -25,6 +24,7 @@ from acp_inspector.recording.index import LineKind
 from acp_inspector.recording.reader import BadLine, Row
 from acp_inspector.session.edits import FrameEdit
 from acp_inspector.views.frame_row import FrameRow, decoded_row
+from acp_inspector.views.subjects import NamedKind, NameOf, no_name
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_string
 
@@ -152,12 +152,12 @@ def size_of(entries: EntrySequence, row: int) -> int:
     return len(entry.data) if isinstance(entry, Frame) else 0
 
 
-Named: TypeAlias = Callable[[int, Sort, str], str]
+Named: TypeAlias = Callable[[int, NamedKind, str], str]
 """Returns the name that a terminal or a tool call has in a row; or ""."""
 
 
-def _unnamed(row: int, sort: Sort, id_: str) -> str:
-    del row, sort, id_
+def _unnamed(row: int, kind: NamedKind, id_: str) -> str:
+    del row, kind, id_
     return ""
 
 

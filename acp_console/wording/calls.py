@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from acp_console.wording.values import fenced, format_took, plural
+from acp_console.wording.values import fenced, format_seconds, plural
 from acp_inspector.session.items import ToolCallItem
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_list, as_object, get, get_int, get_string
@@ -64,7 +64,7 @@ def call_result(call: ToolCallItem) -> CallResult:
     count = len(output.rstrip("\n").split("\n")) if output.strip() else 0
     return CallResult(
         tuple(failures),
-        "" if duration is None or duration < MIN_S else format_took(duration),
+        "" if duration is None or duration < MIN_S else format_seconds(duration, is_rough=True),
         plural(count, "line") if count else "",
     )
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
-from acp_console.wording.requests import request_name
+from acp_console.wording.methods import request_name
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, format_seconds, format_size, plural, sender
 from acp_inspector.session.turn import SessionTurn

@@ -127,23 +127,19 @@ def _about_stray_line(data: bytes) -> str:
     return ""
 
 
-def format_seconds(value: float | None) -> str:
-    """Return a duration in three digits of ms or s, from a minute on as h:mm:ss; empty for None."""
+def format_seconds(value: float | None, *, is_rough: bool = False) -> str:
+    """Return a duration in ms or s, from a minute on as h:mm:ss; empty for None.
+
+    In three digits, or with `is_rough` as people say it: "31 ms", "3.1 s".
+    """
     if value is None:
         return ""
     size = abs(value)
     if size < 0.9995:
-        return f"{value * 1000:.{1 if size < 0.09995 else 0}f} ms"
+        return f"{value * 1000:.{1 if size < 0.09995 and not is_rough else 0}f} ms"
     if size < 59.95:
-        return f"{value:.{2 if size < 9.995 else 1}f} s"
+        return f"{value:.{2 if size < 9.995 and not is_rough else 1}f} s"
     return _hours(value)
-
-
-def format_took(seconds: float) -> str:
-    """Return a duration as people say it: "31 ms", "3.1 s", "0:01:05"."""
-    if seconds < 0.9995:
-        return f"{max(seconds, 0) * 1000:.0f} ms"
-    return f"{seconds:.1f} s" if seconds < 59.95 else format_seconds(seconds)
 
 
 def format_clock(seconds: float) -> str:

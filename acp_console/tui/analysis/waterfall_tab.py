@@ -15,7 +15,7 @@ from textual.binding import BindingType
 from acp_console.traffic.analysis import BackgroundFold
 from acp_console.tui.analysis.tab import AnalysisTab, Line, TimePoint
 from acp_console.tui.commands import bindings
-from acp_console.wording.requests import request_name
+from acp_console.wording.methods import request_name
 from acp_console.wording.values import arrow, format_number, format_seconds, plural
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.exchanges import Ending, Exchange

@@ -128,7 +128,7 @@ def call_summary(method: str, params: Json) -> str:
 
 def command_line(params: Json) -> str:
     """Return the command and the arguments of a request for a terminal."""
-    return " ".join(map(str, [get(params, "command"), *get_list(params, "args")]))
+    return " ".join([get_string(params, "command"), *map(str, get_list(params, "args"))])
 
 
 _SHOWN_PARAMS = ("path", "cwd", "command", "modeId", "methodId", "terminalId", "requestId")

@@ -25,17 +25,11 @@ from acp_inspector.session.history import Versioned
 from acp_inspector.views.annotations import FrameNotes, intervention_of
 from acp_inspector.views.capabilities import Capabilities
 from acp_inspector.views.statistics import Statistics
+from acp_inspector.views.subjects import NamedKind, request_subject
 from acp_inspector.views.turn_times import TurnTimes
-from acp_inspector.views.wait_graph import (
-    WaitContext,
-    WaitGraph,
-    permitted_call,
-    request_subject,
-    wait_graph,
-)
+from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
-from acp_protocol.json_values import get_string
 
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
@@ -199,21 +193,19 @@ class SessionModel:
         return self._times[known - 1] if known else 0.0
 
     def subject(self, exchange: Exchange) -> str:
-        """Return a short description of a request, which is not safe to show.
-
-        A request about a terminal is described by the command that runs in it, and a permission
-        without a title by that of its tool call.
-        """
-        request, subject = exchange.request, request_subject(exchange.request)
+        """Return a short description of a request, which is not safe to show."""
         talk = self.conversations.sessions.get(exchange.session or "")
-        known: str | None = None
-        if talk is not None and (key := get_string(request.params, "terminalId")):
-            terminal = talk.terminal_at(key, exchange.request_frame.seq)
-            known = None if terminal is None else terminal.facts.command
-        elif talk is not None and subject == permitted_call(request):
-            call = talk.known_call(subject)
-            known = None if call is None else call.facts.title
-        return known or subject
+
+        def name_of(kind: NamedKind, id_: str) -> str:
+            if talk is None:
+                return ""
+            if kind == "call":
+                call = talk.known_call(id_)
+                return "" if call is None else call.facts.title
+            terminal = talk.terminal_at(id_, exchange.request_frame.seq)
+            return "" if terminal is None else terminal.facts.command or ""
+
+        return request_subject(exchange.request.method, exchange.request.params, name_of)
 
     def _sound(self, entry: Entry) -> Entry:
         """Return the entry with a valid number and time: files may contain anything."""

@@ -12,7 +12,8 @@ from typing import Final, Literal, TypeAlias
 from acp_inspector.session.events import CallChanged, RequestSent, ResponseReceived, SessionEvent
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
-from acp_inspector.views.wait_graph import USER_METHODS, permitted_call
+from acp_inspector.views.subjects import permitted_call
+from acp_inspector.views.wait_graph import USER_METHODS
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field
 from graphlib import CycleError, TopologicalSorter
 from typing import Final, Literal, TypeAlias
 
-from acp_inspector.session.conversations import subject_of
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
+from acp_inspector.views.subjects import request_subject
 from acp_protocol.framing import Side, opposite
-from acp_protocol.json_values import get, get_list, get_string
-from acp_protocol.jsonrpc import Request, RequestId
+from acp_protocol.json_values import get
+from acp_protocol.jsonrpc import RequestId
 from acp_protocol.schema.vocabulary import RESTORING
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "gone"]
@@ -114,7 +114,9 @@ class WaitContext:
         default_factory=dict[tuple[Side, "str | None"], float]
     )
     """The time of the last frame of each side, by session; None: in any session."""
-    subject: Callable[[Exchange], str] = lambda exchange: request_subject(exchange.request)
+    subject: Callable[[Exchange], str] = lambda exchange: request_subject(
+        exchange.request.method, exchange.request.params
+    )
     """Returns a short description of a request; not escaped."""
 
 
@@ -245,31 +247,3 @@ def _cycles(waits: Sequence[PendingWait]) -> Iterator[tuple[PendingWait, ...]]:
             graph[cycle[-1]].discard(cycle[0])
         else:
             return
-
-
-def permitted_call(request: Request) -> str:
-    """Return the tool call for which a permission is requested; empty if there is none."""
-    if request.method != "session/request_permission":
-        return ""
-    return get_string(subject_of(request.params), "toolCallId")
-
-
-def request_subject(request: Request) -> str:
-    """Return a short description of a request; not escaped."""
-    params = request.params
-    match request.method:
-        case "session/prompt":
-            texts = (get_string(block, "text") for block in get_list(params, "prompt"))
-            return next((text for text in texts if text), "")
-        case "session/request_permission":
-            subject = subject_of(params)
-            names = (get_string(params, "title"), get_string(subject, "title"))
-            return next(filter(None, names), get_string(subject, "toolCallId"))
-        case "elicitation/create":
-            return get_string(params, "message")
-        case "terminal/create":
-            words = [get_string(params, "command"), *map(str, get_list(params, "args"))]
-            return " ".join(words)
-        case _:
-            names = ("path", "terminalId", "modeId", "configId", "methodId", "method", "cwd")
-            return next((found for name in names if (found := get_string(params, name))), "")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from acp_console.wording.calls import call_result, kind_word
-from acp_console.wording.values import format_clock, format_took
+from acp_console.wording.values import format_clock, format_seconds
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.items import ToolCallItem
 from acp_protocol.framing import Side
@@ -136,7 +136,7 @@ def test_a_kind_is_said_unless_the_title_says_it(title: str, kind: str, said: st
 
 def test_durations_are_short() -> None:
     times = (0.0004, 0.031, 0.9996, 3.14, 59.94, 59.96, 65, 3723)
-    assert [format_took(each) for each in times] == [
+    assert [format_seconds(each, is_rough=True) for each in times] == [
         "0 ms", "31 ms", "1.0 s", "3.1 s", "59.9 s", "0:01:00", "0:01:05", "1:02:03",
     ]  # fmt: skip
     assert [format_clock(each) for each in (0, 41.9, 3723)] == ["0:00", "0:41", "1:02:03"]
