@@ -354,7 +354,10 @@ class Connections:
 
     def unknown(self, id_: str) -> Reply:
         """Return the response to a client that names a connection that is not open here."""
-        if (reason := self._ended.get(id_)) is not None:
+        ending, reason = self._open.get(id_), self._ended.get(id_)
+        if ending is not None and ending.ended_by is not None:
+            reason = ending.reason
+        if reason is not None:
             return refusal(404, f"The connection has ended: {reason}. Open a new one")
         return refusal(404, "This process has no such connection. Open a new one with initialize")
 

@@ -165,6 +165,28 @@ async def test_a_connection_that_is_not_named_or_not_known() -> None:
         assert stranger.id == ""
 
 
+async def test_a_connection_says_why_it_has_ended_while_its_agent_still_ends() -> None:
+    """A client opens its stream again at once, before the agent has ended."""
+    may_end = anyio.Event()
+
+    @asynccontextmanager
+    async def slow_to_end() -> AsyncGenerator[Transport]:
+        async with small_agent() as agent:
+            try:
+                yield agent
+            finally:
+                with anyio.CancelScope(shield=True):
+                    await may_end.wait()
+
+    async with serving(slow_to_end) as server, http_peer(server) as peer:
+        await peer.client.delete(peer.url, headers=peer.headers())
+        events = {"Accept": "text/event-stream"}
+        refused = await peer.client.get(peer.url, headers=peer.headers() | events)
+        may_end.set()
+    assert refused.status_code == 404
+    assert refused.text == "The connection has ended: the client ended it. Open a new one."
+
+
 async def test_delete_ends_the_connection_its_streams_and_its_agent() -> None:
     async with serving() as server, http_peer(server) as peer, peer.stream() as connection:
         answer = await peer.client.delete(peer.url, headers=peer.headers())
