@@ -142,6 +142,8 @@ class Shell:
         self._cwd = cwd
         self._show = show
         self._count = 0
+        self.last = ""
+        """The line that was run last."""
         self._running: list[_Running] = []
         self._is_closed = False
 
@@ -160,6 +162,7 @@ class Shell:
         if self._is_closed:
             return
         self._count += 1
+        self.last = line
         item, output = ShellItem(f"shell {self._count}", line), OutputTail(MAX_OUTPUT_BYTES)
         news = anyio.Event()
 

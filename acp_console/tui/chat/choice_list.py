@@ -27,7 +27,11 @@ from acp_console.tui.chat.ask import ENTER, KeyAsk, PermissionTiming, shows_end
 from acp_console.tui.textual_fixes import set_timer
 
 COLUMNS_WIDTH: Final = 60
-"""Cells from which on the two groups stand beside each other."""
+"""Cells from which on the two groups stand beside each other, unless that cuts a label."""
+TALL: Final = 32
+"""Rows of the screen from which on the groups stand below each other rather than cut a label."""
+COLUMNS_GAP: Final = 2
+"""Cells between the two, as in the style sheet."""
 WHOLE_ROWS: Final = 6
 """Rows of a long choice that are shown at a time."""
 WHOLE_INDENT: Final = 4
@@ -166,8 +170,19 @@ class ChoiceList(Vertical):
     def _take_width(self) -> None:
         if self.size.width != self._width:
             self._width = self.size.width
-            self.set_class(self._width >= COLUMNS_WIDTH, "-columns")
+            self.set_class(self._has_columns, "-columns")
             self.call_after_refresh(self._make_room)
+
+    @property
+    def _has_columns(self) -> bool:
+        is_wide, is_tall = self._width >= COLUMNS_WIDTH, self.screen.size.height >= TALL
+        return is_wide and not (is_tall and any(map(self._is_cut_beside, self.lines)))
+
+    def _is_cut_beside(self, line: ChoiceLine) -> bool:
+        """Return whether a label has no room in its column; the first has three fifths."""
+        fifths = 2 if line.line.is_apart else 3
+        room = (self._width - COLUMNS_GAP) * fifths // 5 - 4 - (len(line.line.key) + 2)
+        return Content(line.line.label).cell_length > room
 
     def _make_room(self) -> None:
         """Keep room for the longest label that is cut, so that nothing moves with the cursor."""

@@ -96,6 +96,8 @@ SHELL_COLUMNS: Final = 200
 """Columns of the terminal of a command, at most."""
 SHELL_MARGIN: Final = 8
 """Columns of the transcript that are left and right of what a command writes."""
+AGAIN: Final = "!!"
+"""Runs the last command of the user once more."""
 ALARM: Final = "alarm"
 """Marks in the bar what a click on leads to the options."""
 EXPLAIN: Final = "Tell the agent why; Enter sends it as the next prompt"
@@ -398,7 +400,9 @@ class ChatScreen(Screen[None]):
         self.conversation.action_end()
         if text.startswith("!<"):
             self._write_to_shell(text.removeprefix("!<").removeprefix(" "))
-        elif line := text.removeprefix("!").strip():
+        elif text == AGAIN and not self.shell.last:
+            self.notify("No command of yours ran in this chat that could run again.")
+        elif line := self.shell.last if text == AGAIN else text.removeprefix("!").strip():
             self.prompt.remember(text)
             self._is_shell_newest = True
             columns = max(min(self.conversation.size.width, SHELL_COLUMNS) - SHELL_MARGIN, 20)

@@ -30,6 +30,8 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
+_IS_NEW: Final = re.compile(r"(?i)is_?new|new_?file")
+"""Arguments that say that a file is new."""
 _PATH: Final = re.compile(r"(?i)path$")
 _TEXT: Final = re.compile(r"(?i)(?:content|text|patch|diff|str|string|new)$")
 _OLD_TEXT: Final = re.compile(r"(?i)(?:old$|old.*(?:content|text|str|string)$)")
@@ -166,6 +168,9 @@ def _names_shown(content: Json, members: Sequence[tuple[str, str]]) -> set[str]:
     for name, text in members:
         if _PATH.search(name):
             is_shown = text in paths or _ends_a_path(text, content)
+        elif _IS_NEW.fullmatch(name):
+            # A change without an old text is shown as that of a new file.
+            is_shown = text == "true" and get(content, "oldText") is None
         elif _OLD_TEXT.search(name):
             is_shown = text == old
         else:

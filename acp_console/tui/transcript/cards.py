@@ -545,7 +545,7 @@ class ShellCard(ToolCard):
             about = [item.outcome, f"{item.seconds:.1f} s", f"last {MAX_OUTPUT_BYTES >> 10} KiB"]
             about[2:] = about[2:] if item.is_cut else []
             about += [plural(lines, "line")] if lines > 1 else []
-            about.append("not sent, tab s sends it")
+            about.append("tab s → prompt")
         else:
             style = look.warning
             ends = "esc again kills it" if item.is_stopped else "esc stops it"

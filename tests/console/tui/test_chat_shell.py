@@ -21,6 +21,8 @@ async def test_a_command_is_run_beside_the_agent_and_sent_only_when_asked(
         await pilot.press("enter")
         await until(pilot, lambda: "✗ ! cat notes.txt; false  exit 1" in say(app))
         assert "│ two" in say(app)
+        await pilot.press(*"!!", "enter")
+        await until(pilot, lambda: say(app).count("! cat notes.txt; false  exit 1") == 2)
         await pilot.press(*"!sleep 1000", "enter")
         await until(pilot, lambda: "esc stops it" in say(app))
         await pilot.press("escape")

@@ -66,6 +66,13 @@ def test_a_diff_replaces_only_the_arguments_that_it_shows() -> None:
     assert lines(asked(EDIT, raw_input=more)) == [*others, *plain]
 
 
+def test_that_a_file_is_new_is_said_once() -> None:
+    new: Mapping[str, Json] = {"type": "diff", "path": "/w/a", "newText": "x\n"}
+    assert "is_new: true" not in lines(asked(new, raw_input={"is_new": True}))
+    assert "is_new: false" in lines(asked(new, raw_input={"is_new": False}))
+    assert "is_new: true" in lines(asked(EDIT, raw_input={"is_new": True}))
+
+
 def test_an_empty_argument_is_shown() -> None:
     assert lines(asked(EDIT, raw_input={"content": ""}))[0] == "content:"
 

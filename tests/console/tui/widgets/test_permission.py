@@ -76,6 +76,18 @@ async def test_each_option_is_one_line_and_rejects_stand_apart(width: int, colum
     assert places[0] == places[1] or columns == 1
 
 
+async def test_names_that_fit_only_below_each_other_stand_so_where_there_is_room() -> None:
+    app = Asking(LONG, SHORT, "Reject")
+    async with app.run_test(size=(80, 40)) as pilot:
+        view = app.query_one(PermissionView)
+        view.focus()
+        await until(pilot, lambda: "Press a number" in say(app))
+        assert LONG in say(app)
+        # One key is enough.
+        await pilot.press("2")
+        await until(pilot, lambda: app.chosen == [LONG])
+
+
 async def test_a_name_that_is_cut_is_shown_whole_before_it_is_chosen() -> None:
     app = Asking(LONG, SHORT, "Reject")
     async with app.run_test(size=(80, 24)) as pilot:
