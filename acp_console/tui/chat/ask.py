@@ -96,6 +96,9 @@ class KeyAsk(Ask, can_focus=True):
         self._key: str | None = None
         """A key that decides unless another one follows at once."""
         self._key_timer: Timer
+        self._early: str | None = None
+        """A key that decided too early, unless it begins a text."""
+        self._early_timer: Timer
 
     def decides(self, key: str) -> bool:
         """Return whether a key decides something now."""
@@ -117,9 +120,12 @@ class KeyAsk(Ask, can_focus=True):
             # Two keys at once are the beginning of a text, as from a slow connection.
             self._key_timer.stop()
             key, self._key = self._key + key, None
+        key = self._after_early(key)
         is_live = self.decides(key)
-        if is_live and not self.has_settled and not self._is_typing:
-            self.come_too_early(key)
+        is_early = not self.has_settled or key == self._early
+        if is_live and is_early and not self._is_typing:
+            self._note_early(key)
+            return
         if key == ENTER and not self._is_typing and not (is_live and self.has_settled):
             # It is no text either.
             return
@@ -133,8 +139,35 @@ class KeyAsk(Ask, can_focus=True):
         else:
             self.decide(key)
 
+    @property
+    def is_ready(self) -> bool:
+        """Whether a key counts: none has just come too early."""
+        return self.has_settled and self._early is None
+
+    def _after_early(self, key: str) -> str:
+        """Return a key, with the one that came too early just before it if they are a text."""
+        early = self._early
+        if early is None or key in {early, ENTER}:
+            return key
+        self._forget_early()
+        return early + key
+
+    def _note_early(self, key: str) -> None:
+        """Keep a key that decides too early; alone it is neither a choice nor a text."""
+        self.come_too_early(key)
+        if key != ENTER:
+            self._forget_early()
+            self._early = key
+            self._early_timer = set_timer(self, self.timing.settle_s, self._forget_early)
+
+    def _forget_early(self) -> None:
+        if self._early is not None:
+            self._early_timer.stop()
+            self._early = None
+
     def come_too_early(self, key: str) -> None:
         """Say why a key that decides does not count yet."""
+        self.app.bell()
 
     def on_paste(self, event: Paste) -> None:
         if self.has_focus:

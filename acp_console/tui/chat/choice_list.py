@@ -345,8 +345,8 @@ class ChoiceAsk(KeyAsk):
         self.show_hint()
 
     def come_too_early(self, key: str) -> None:
-        went = "" if key == ENTER else f"; {key} went to your message, Tab comes back"
-        self.flash(f"Too early: this has only just come{went}.")
+        again = "" if key == ENTER else f"; press {key} again"
+        self.flash(f"Too early: this has only just come{again}.")
 
     def note_message(self, text: str) -> None:
         """Say where a key of this went that was typed while the editor had the focus."""

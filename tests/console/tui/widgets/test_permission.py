@@ -127,9 +127,26 @@ async def test_a_key_that_comes_too_early_says_so_and_decides_nothing() -> None:
         await until(pilot, lambda: "Too early" in say(app))
         assert app.typed == ""
         await pilot.press("1")
-        await until(pilot, lambda: "1 went to your message" in say(app))
-        assert app.typed == "1"
+        await until(pilot, lambda: "press 1 again" in say(app))
+        await pilot.press("1")
+        # Alone it is no text, and the focus stays.
+        assert app.typed == ""
+        assert view.has_focus
+        await pilot.press(*"23")
+        await until(pilot, lambda: app.typed == "123")
         assert app.chosen == []
+
+
+async def test_a_key_that_came_too_early_counts_when_it_is_pressed_again() -> None:
+    app = Asking(SHORT, "Reject", settle_s=0.2)
+    async with app.run_test(size=(80, 24)) as pilot:
+        view = app.query_one(PermissionView)
+        view.take_focus()
+        await pilot.press("2")
+        await until(pilot, lambda: view.is_ready)
+        await pilot.press("2")
+        await until(pilot, lambda: app.chosen == ["Reject"])
+        assert app.typed == ""
 
 
 async def test_a_mark_that_would_skip_reading_says_where_it_went() -> None:
