@@ -13,6 +13,7 @@ import pyperclip
 from textual.app import SuspendNotSupported
 from textual.widget import Widget
 
+from acp_console.tui.textual_fixes import suspended
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 NoticeForm: TypeAlias = Literal["osc9", "osc777"]
@@ -40,7 +41,7 @@ def edit(screen: Widget, path: Path) -> bool:
     """Open a file in $VISUAL or $EDITOR, and wait for its end; return whether that worked."""
     line = os.environ.get("VISUAL") or os.environ.get("EDITOR") or "vi"
     try:
-        with screen.app.suspend():
+        with suspended(screen):
             subprocess.run([*shlex.split(line), str(path)], check=True)
     except (OSError, ValueError, subprocess.CalledProcessError, SuspendNotSupported) as why:
         text = escape_controls(f"{line} did not work: {why}")

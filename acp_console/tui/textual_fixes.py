@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from textual.events import Key
     from textual.message_pump import MessagePump
     from textual.timer import Timer
+    from textual.widget import Widget
     from textual.widgets import Input, TextArea
 
 
@@ -78,6 +79,22 @@ def _take_own_keys(editor: type[Input | TextArea]) -> None:
             await insert(self, event)
 
     editor._on_key = on_key  # noqa: SLF001  # pyright: ignore[reportPrivateUsage, reportAttributeAccessIssue] - no other way
+
+
+@contextmanager
+def suspended(widget: Widget) -> Generator[None]:
+    """Leave the terminal to another program, and take it back, also after an error.
+
+    Textual would leave it for good, and the program hang.
+    """
+    problem: Exception | None = None
+    with widget.app.suspend():
+        try:
+            yield
+        except Exception as why:  # noqa: BLE001 - raised below
+            problem = why
+    if problem is not None:
+        raise problem
 
 
 @contextmanager

@@ -52,7 +52,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.news import News
-from acp_console.tui.textual_fixes import set_timer
+from acp_console.tui.textual_fixes import set_timer, suspended
 from acp_console.tui.transcript.cards import ToolCard
 from acp_console.tui.transcript.rows import Look
 from acp_console.tui.transcript.view import TranscriptView
@@ -325,7 +325,7 @@ class ChatScreen(Screen[None]):
     def _run_login(self, method: LoginMethod) -> None:
         environment = {**os.environ, **(method.env or {})}
         try:
-            with self.app.suspend():
+            with suspended(self):
                 subprocess.run(method.command, env=environment, cwd=self.chat.cwd, check=True)
             self.chat.log_in()
         except (OSError, subprocess.CalledProcessError, SuspendNotSupported) as why:

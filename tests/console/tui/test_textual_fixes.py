@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from functools import partialmethod
 from itertools import count
+from pathlib import Path
 
 import anyio
 import pytest
 from textual.app import App, ComposeResult
+from textual.drivers.headless_driver import HeadlessDriver
 from textual.events import Key
 from textual.widgets import Input, TextArea
 
+from acp_console.tui.outside import edit
 from acp_console.tui.textual_fixes import set_timer, take_keys_in_order
 from tests.console.tui.conftest import LIMIT
 
@@ -24,6 +28,29 @@ async def test_a_timer_fires_on_a_machine_that_is_late(monkeypatch: pytest.Monke
         with anyio.fail_after(LIMIT):
             await fired.wait()
         monkeypatch.undo()
+
+
+async def test_the_terminal_is_taken_back_from_a_program_that_fails(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls: list[str] = []
+    app = App[None]()
+
+    def note(driver: HeadlessDriver, name: str) -> None:
+        del driver
+        calls.append(name)
+
+    async with app.run_test() as pilot:
+        # As in a terminal, which this is not.
+        monkeypatch.setattr(HeadlessDriver, "can_suspend", True)
+        for name in ("suspend", "resume"):
+            monkeypatch.setattr(
+                HeadlessDriver, f"{name}_application_mode", partialmethod(note, name)
+            )
+        monkeypatch.setenv("VISUAL", "/no/such/editor")
+        assert not edit(app.screen, Path("notes.txt"))
+        await pilot.pause()
+    assert calls == ["suspend", "resume"]
 
 
 class Editors(App[None]):
