@@ -67,14 +67,12 @@ def decode_image(data: str, room: Room) -> DecodedImage:
     pillow = _pillow()
     try:
         return _decode(pillow, content, room)
-    except ImageError:
+    except (ImageError, MemoryError):
         raise
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         raise ImageError(_TOO_MANY) from None
     except pillow.UnidentifiedImageError:
         raise ImageError("no PNG, JPEG, GIF or WebP image") from None
-    except MemoryError:
-        raise ImageError("not enough memory") from None
     except Exception:  # noqa: BLE001 - decoders raise whatever they meet in damaged data
         raise ImageError("its data is damaged") from None
 

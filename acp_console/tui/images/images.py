@@ -77,8 +77,8 @@ class Images:
         self._max_kept = max_kept
         self._decode = decode
         self._timeout_s = timeout_s
-        self._found: dict[_Key, Drawing | str] = {}
-        """What was decoded, or why it is not drawn."""
+        self._found: dict[bytes, dict[int, Drawing | str]] = {}
+        """What was decoded, or why it is not drawn, by the columns that there were for it."""
         self._wanted: OrderedDict[_Key, _Wanted] = OrderedDict()
         self._is_decoding = False
         self._group = random.randrange(1, len(MARKS))  # noqa: S311 - no secret
@@ -101,11 +101,17 @@ class Images:
         if len(data) > MAX_BYTES * 4 // 3 + 4:
             return f"more than {MAX_BYTES >> 20} MiB"
         room = Room(max(min(width, MAX_COLUMNS), 1), MAX_ROWS, self.graphics.cell)
-        key = blake2b(data.encode(errors="replace"), digest_size=16).digest(), room.columns
-        known = self._found.get(key)
+        digest = blake2b(data.encode(errors="replace"), digest_size=16).digest()
+        sizes = self._found.setdefault(digest, {})
+        known = sizes.get(room.columns)
+        if known is None:
+            known = next((each for at, each in sizes.items() if _fits(each, at, room)), None)
+            if known is not None:
+                sizes[room.columns] = known
         if known is None or (isinstance(known, Drawing) and known.painter is None):
-            self._want(key, _Wanted(data, room))
-        return known
+            self._want((digest, room.columns), _Wanted(data, room))
+        # One for other columns stands there until then: the rows below stay about where they are.
+        return known or next((each for each in sizes.values() if isinstance(each, Drawing)), None)
 
     def _want(self, key: _Key, wanted: _Wanted) -> None:
         self._wanted[key] = wanted
@@ -127,11 +133,12 @@ class Images:
                             self._prepare, wanted, abandon_on_cancel=True
                         )
                 except ImageError as problem:
-                    self._found[key] = str(problem)
+                    self._put(key, str(problem))
                 except TimeoutError:
-                    self._found[key] = "decoding it takes too long"
+                    self._put(key, "decoding it takes too long")
                 else:
-                    self._keep(key, *prepared)
+                    if wanted.room.cell == self.graphics.cell:
+                        self._keep(key, *prepared)
                 for call in tuple(self.changed):
                     call()
         finally:
@@ -139,16 +146,19 @@ class Images:
 
     def _prepare(self, wanted: _Wanted) -> _Prepared:
         """Decode an image and encode it for the terminal; runs long."""
-        image = self._decode(wanted.data, wanted.room)
-        if self.graphics.protocol == "kitty":
-            return image, encode_png(image.pixels)
-        return image, SixelRows(image.pixels, self.graphics.cell, self.graphics.colors)
+        try:
+            image = self._decode(wanted.data, wanted.room)
+            if self.graphics.protocol == "kitty":
+                return image, encode_png(image.pixels)
+            return image, SixelRows(image.pixels, wanted.room.cell, self.graphics.colors)
+        except MemoryError:
+            raise ImageError("not enough memory") from None
 
     def _keep(self, key: _Key, image: DecodedImage, sent: str | SixelRows) -> None:
-        drawing = self._found.get(key)
+        drawing = self._found.get(key[0], {}).get(key[1])
         if not isinstance(drawing, Drawing):
             drawing = Drawing(image.columns, image.rows, image.about)
-            self._found[key] = drawing
+            self._put(key, drawing)
         number = self._numbers.pop()
         self._used[drawing] = number
         if isinstance(sent, str):
@@ -158,6 +168,9 @@ class Images:
         self.note_drawn(drawing)
         if len(self._used) > self._max_kept:
             self._release(min(self._used, key=lambda each: each.drawn))
+
+    def _put(self, key: _Key, found: Drawing | str) -> None:
+        self._found.setdefault(key[0], {})[key[1]] = found
 
     def note_drawn(self, drawing: Drawing) -> None:
         """Keep a drawing longer than those that were drawn before."""
@@ -183,6 +196,14 @@ class Images:
             self.graphics = replace(self.graphics, cell=cell)
             for call in tuple(self.changed):
                 call()
+
+
+def _fits(found: Drawing | str, columns: int, room: Room) -> bool:
+    """Return whether what was found with some columns is also what a room would give."""
+    if isinstance(found, str):
+        return True
+    is_cut = found.columns == columns < room.columns
+    return found.columns <= room.columns and not is_cut
 
 
 def image_data(block: Json) -> tuple[str, str] | None:

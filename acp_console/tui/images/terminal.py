@@ -34,8 +34,8 @@ MAX_CELL: Final = 128
 DEFAULT_COLORS: Final = 256
 TERMINAL_FD: Final = 2
 """Where Textual draws."""
-TIMEOUT_S: Final = 0.3
-"""Seconds in which a terminal answers."""
+TIMEOUT_S: Final = 1.0
+"""Seconds in which a terminal answers: a few thousandths, unless it has just begun."""
 _PROGRAMS: Final = frozenset(
     {"iTerm.app", "WezTerm", "ghostty", "mintty", "vscode", "rio", "contour", "kitty"}
 )

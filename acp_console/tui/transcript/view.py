@@ -393,7 +393,8 @@ class TranscriptView(Widget, can_focus=True):
             self.call_later(self._request_frame)
             return line
         self._images.note_drawn(drawing)
-        cells = ImageCells(drawing, row.image.row, 0, drawing.columns)
+        columns = min(drawing.columns, self._text_width - row.lead_cells)
+        cells = ImageCells(drawing, row.image.row, 0, columns)
         return ImageStrip(line, line.cell_length, cells, MARGIN + row.lead_cells)
 
     def on_resize(self) -> None:

@@ -15,6 +15,7 @@ from acp_console.tui.images.decode import (
     DecodedImage,
     ImageError,
     Room,
+    decode_image,
 )
 from acp_console.tui.images.drawing import Drawing
 from acp_console.tui.images.images import Images
@@ -59,6 +60,28 @@ def test_an_image_is_drawn_once_it_is_decoded(protocol: GraphicsProtocol) -> Non
         "resource": {"mimeType": "image/png", "blob": encoded(40, 30)},
     }
     assert made.find(blob, 80) is found
+
+
+def test_an_image_is_decoded_again_only_where_other_columns_make_another_size() -> None:
+    decoded: list[int] = []
+
+    def decode_image_once(data: str, room: Room) -> DecodedImage:
+        decoded.append(room.columns)
+        return decode_image(data, room)
+
+    made, _, decode = images(decode=decode_image_once)
+    shown = block(encoded(300, 200))
+    sizes: list[tuple[int, int]] = []
+    for width in (80, 50, 20, 30, 10, 80):
+        before = made.find(shown, width)
+        decode()
+        found = made.find(shown, width)
+        assert isinstance(found, Drawing)
+        sizes.append((found.columns, found.rows))
+        # Until it is decoded there are rows, but for the first time.
+        assert (before is None) == (len(sizes) == 1)
+    assert sizes == [(30, 10), (30, 10), (20, 7), (30, 10), (10, 4), (30, 10)]
+    assert decoded == [60, 20, 10]
 
 
 def test_what_is_no_image_is_not_drawn_and_what_is_not_taken_says_why() -> None:
