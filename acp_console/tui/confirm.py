@@ -26,14 +26,6 @@ class ConfirmScreen(Dialog[bool]):
             height: auto;
             max-height: 1fr;
         }
-        Button {
-            min-width: 0;
-            background: $boost;
-            color: $text;
-        }
-        Button:focus {
-            background: $selection;
-        }
         #yes {
             color: $text-warning;
         }

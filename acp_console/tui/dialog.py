@@ -46,7 +46,12 @@ class Dialog(ModalScreen[ScreenResultType]):
         }
         Button {
             margin-left: 2;
-            min-width: 12;
+            min-width: 0;
+            background: $boost;
+            color: $text;
+        }
+        Button:focus {
+            background: $selection;
         }
     }
     """

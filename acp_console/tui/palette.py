@@ -25,10 +25,18 @@ Node: TypeAlias = Widget | App[Any]
 
 KEYS: Final = 12
 """Columns of the keys."""
+WIDTH: Final = 90
+"""Columns of the palette, at most; `app.tcss` has them too."""
+MARGIN: Final = 6
+"""Columns beside a line: its padding, and the scroll bar."""
+MIN_ACTION: Final = 12
+"""Columns of what a command does, at least."""
 
 
 @dataclass(frozen=True, slots=True)
-class _Line:
+class Line:
+    """A command, as the palette lists it."""
+
     group: str
     action: str
     """What it does, in a few words."""
@@ -41,9 +49,11 @@ class _Line:
     def text(self) -> str:
         return f"{self.action}  {self.group} {self.title}"
 
-    def shown(self, action: Content) -> Content:
-        """Return the line: its keys, what it does, and where it belongs."""
+    def shown(self, action: Content, width: int) -> Content:
+        """Return the line: its keys, what it does, and at its end where it belongs."""
         keys = set_cell_size(self.key, max(KEYS, cell_len(self.key) + 1))
+        room = max(width - cell_len(keys) - cell_len(self.group) - 2, MIN_ACTION)
+        action = action.truncate(room, ellipsis=True).pad_right(max(room - action.cell_length, 0))
         return Content.assemble((keys, "$text-accent"), action, (f"  {self.group}", "$text-muted"))
 
 
@@ -69,7 +79,7 @@ class CommandProvider(Provider):
     async def startup(self) -> None:
         keys: Mapping[str, str] = self.app.keys if isinstance(self.app, ThemedApp) else {}
         self._lines = [
-            _Line(
+            Line(
                 _GROUPS.get(command.scope, SCOPES[command.scope]),
                 command.help,
                 partial(node.run_action, command.action),
@@ -84,20 +94,25 @@ class CommandProvider(Provider):
         # What belongs to no screen comes last.
         self._lines.sort(key=lambda line: line.group == SCOPES["everywhere"])
         self._lines += [
-            _Line(SCOPES["everywhere"], each.help, each.callback, title=each.title)
+            Line(SCOPES["everywhere"], each.help, each.callback, title=each.title)
             for each in self.app.get_system_commands(self.screen)
         ]
 
     async def discover(self) -> Hits:
         for line in self._lines:
-            yield DiscoveryHit(line.shown(Content(line.action)), line.run, line.text)
+            yield DiscoveryHit(line.shown(Content(line.action), self._width), line.run, line.text)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
         for line in self._lines:
             if (score := matcher.match(line.text)) > 0:
-                shown = line.shown(matcher.highlight(line.action))
+                shown = line.shown(matcher.highlight(line.action), self._width)
                 yield Hit(score, shown, line.run, line.text)
+
+    @property
+    def _width(self) -> int:
+        """Columns of a line."""
+        return min(self.app.size.width, WIDTH) - MARGIN
 
     def available(self) -> Iterator[tuple[Node, Command]]:
         """Yield the commands that are possible now, each with the node that runs it."""

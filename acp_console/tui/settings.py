@@ -142,5 +142,5 @@ def _rest(config: Config) -> str:
 
 def _line(name: str, value: str, about: str) -> Content:
     return Content.assemble(
-        (f"{name:<{NAME_WIDTH}} ", "bold"), (value, "$text-accent"), (f"\n  {about}", "$text-muted")
+        (f"{name:<{NAME_WIDTH}} ", "bold"), (value, "$text-accent"), (f"\n{about}", "$text-muted")
     )

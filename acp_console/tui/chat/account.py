@@ -43,10 +43,10 @@ class AccountScreen(Overlay[Literal["in", "out"] | None]):
             yield Static("…", id="account", markup=False)
             with Horizontal(classes="dialog-buttons"):
                 if self._link.auth_methods:
-                    yield Button("Log in", id="in")
+                    yield Button("Log in", id="in", compact=True)
                 if self._link.can_log_out:
-                    yield Button("Log out", id="out")
-                yield Button("Back", id="back")
+                    yield Button("Log out", id="out", compact=True)
+                yield Button("Back", id="back", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#back").focus()

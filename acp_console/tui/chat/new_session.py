@@ -34,6 +34,9 @@ class NewSessionScreen(Dialog[SessionSetup | None]):
         SelectionList {
             max-height: 8;
         }
+        #begin {
+            color: $text-primary;
+        }
     }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -75,8 +78,8 @@ class NewSessionScreen(Dialog[SessionSetup | None]):
                 )
             yield Static(id="setup-problem", classes="problem", markup=False)
             with Horizontal(classes="dialog-buttons"):
-                yield Button("Begin (^s)", id="begin", variant="primary")
-                yield Button("Back", id="back")
+                yield Button("Begin (^s)", id="begin", compact=True)
+                yield Button("Back", id="back", compact=True)
 
     def on_mount(self) -> None:
         self.query_one("#setup-cwd").focus()

@@ -8,18 +8,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+from rich.cells import cell_len
 from textual.actions import parse
 from textual.app import App
+from textual.content import Content
 from textual.dom import DOMNode
 from textual.widgets import Input
 
 import acp_console.tui
 from acp_console.traffic.sources import FileSource
 from acp_console.tui.app import ConsoleApp
-from acp_console.tui.commands import COMMANDS
+from acp_console.tui.commands import COMMANDS, SCOPES
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.intercept.screens import DelayScreen
-from acp_console.tui.palette import CommandProvider, commands_of
+from acp_console.tui.palette import CommandProvider, Line, commands_of
 from acp_console.tui.traffic.pane import TrafficPane
 from tests.console.tui.analysis_app import recording
 from tests.console.tui.chats import open_chat
@@ -110,3 +112,12 @@ def test_every_command_has_its_action_where_it_is_bound() -> None:
         and not hasattr(kind, f"action_{parse(command.action)[1]}")
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("width", [64, 74, 84])
+def test_where_a_command_belongs_stands_at_the_end_of_its_line(width: int) -> None:
+    for command in COMMANDS:
+        line = Line(SCOPES[command.scope], command.help, lambda: None, command.key[:12])
+        shown = line.shown(Content(command.help), width).plain
+        assert shown.endswith(f"  {SCOPES[command.scope]}")
+        assert cell_len(shown) == width
