@@ -51,6 +51,8 @@ MAX_CALLS: Final = 1000
 """Tool calls that are remembered."""
 META_WIDTH: Final = 300
 """Characters of the `_meta` of a response that are printed, at most."""
+_NO_REASONS: Final = ("", "cancelled", "canceled")
+"""Why a call of a cancelled turn failed, where the agent has no other reason."""
 TITLE_WIDTH: Final = 120
 """Characters of a tool call's title, at most."""
 
@@ -448,7 +450,7 @@ class TurnPrinter:
             self.finish()
             reason = _failure(call)
             _, reason = fenced(reason.strip()) or ("", reason)
-            if not reason.strip() and self._is_cancelled:
+            if self._is_cancelled and reason.strip().lower() in _NO_REASONS:
                 sys.stderr.write("  ◌ cancelled\n")
                 return
             reason = single_line(reason.strip() or "no reason given", TITLE_WIDTH)

@@ -184,16 +184,24 @@ def _print_lines(lines: Iterator[str]) -> None:
 
 def _waiting(model: SessionModel, request: ViewRequest) -> None:
     graph, unanswered = model.waiting(), model.exchanges.unanswered()
+    cancelled = model.waiting_at_cancel()
     if request.is_json:
         waits = [_wait_json(wait, graph) for wait in graph.waits]
         cycles = [[wait.frame for wait in cycle] for cycle in graph.cycles]
         hung = [wait.frame for wait in graph.hung()]
         members: dict[str, Json] = {"waits": waits, "cycles": cycles, "hung": hung}
         members["unanswered"] = [_exchange_json(each) for each in unanswered]
+        if cancelled is not None:
+            before: Json = [_wait_json(wait, cancelled) for wait in cancelled.waits]
+            members["at_cancel"] = {"frame": model.last_cancel, "waits": before}
         _print_json("waiting", request, model, t=round(graph.at, 6), **members)
         return
     if not graph.waits:
         click.echo(f"nothing waits after entry {model.n}")
+        if cancelled is not None and cancelled.waits:
+            click.echo(f"when frame {model.last_cancel} cancelled the turn:")
+            for line in wait_tree(cancelled):
+                click.echo(f"  {line.stem}{line.text}")
     for line in wait_tree(graph):
         click.echo(line.stem + line.text)
     for alarm, _ in alarms(graph):

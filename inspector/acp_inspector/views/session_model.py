@@ -19,7 +19,7 @@ from acp_inspector.recording.format import Header
 from acp_inspector.recording.reader import Row
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.edits import Edits
-from acp_inspector.session.events import SessionEvent
+from acp_inspector.session.events import NotificationSent, SessionEvent
 from acp_inspector.session.exchanges import Exchange, Exchanges, PairedMessage
 from acp_inspector.session.history import Versioned
 from acp_inspector.views.annotations import FrameNotes, intervention_of
@@ -30,6 +30,7 @@ from acp_inspector.views.turn_times import TurnTimes
 from acp_inspector.views.wait_graph import WaitContext, WaitGraph, wait_graph
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.framing import Side
+from acp_protocol.jsonrpc import Notification
 
 ACTIVITY_INTERVAL: Final = 0.1
 """Seconds within which the activity of a side is noted once."""
@@ -68,6 +69,8 @@ class SessionModel:
         """The last entry that was read."""
         self.at = 0.0
         """The time of that entry, in seconds since the journal began."""
+        self.last_cancel: int | None = None
+        """The last frame that cancelled a turn."""
         self._frame_times: tuple[float | None, float | None] = (None, None)
         """The times of the last two frames."""
         self._turn: int | None = None
@@ -146,6 +149,8 @@ class SessionModel:
         self.capabilities.apply(entry, paired)
         self.turn_times.apply(events)
         facts = [event for event in events if event.is_fact]
+        if any(map(_cancels_turn, facts)):
+            self.last_cancel = entry.seq
         self._note_activity(entry, facts)
         decoded = self.decoded
         if counts is None or (decoded is not None and counts(decoded)):
@@ -191,6 +196,12 @@ class SessionModel:
         """Return the time of the last entry up to `n`, in seconds since the journal began."""
         known = bisect_right(self._numbers, n)
         return self._times[known - 1] if known else 0.0
+
+    def waiting_at_cancel(self) -> WaitGraph | None:
+        """Return the waits when the last cancelled turn was cancelled; None if none was."""
+        if self.last_cancel is None:
+            return None
+        return self.waiting(self.last_cancel - 1, self.time_of(self.last_cancel))
 
     def subject(self, exchange: Exchange) -> str:
         """Return a short description of a request, which is not safe to show."""
@@ -254,6 +265,14 @@ class SessionModel:
             if not times or frame.time - times[-1] >= ACTIVITY_INTERVAL:
                 numbers.append(frame.seq)
                 times.append(frame.time)
+
+
+def _cancels_turn(event: SessionEvent) -> bool:
+    match event:
+        case NotificationSent(message=Notification(method="session/cancel")):
+            return True
+        case _:
+            return False
 
 
 def _last(numbers: array[int], times: array[float], n: int) -> float:

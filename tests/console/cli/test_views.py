@@ -148,3 +148,14 @@ def test_no_view_lets_the_wire_give_orders(view: Call, tmp_path: Path, name: str
     done = view("show", "--view", name, str(path))
     assert done.code == exit_codes.DONE
     assert done.out.replace("\n", "").isprintable()
+
+
+def test_what_a_cancelled_turn_waited_for_is_shown_once_nothing_waits_any_more(view: Call) -> None:
+    cancelled = "recordings/turns/cancel.acp.ndjson"
+    found = told(view, "waiting", cancelled)
+    assert found["waits"] == []
+    assert found["at_cancel"]["frame"] == 14
+    assert [each["frame"] for each in found["at_cancel"]["waits"]] == [7, 13]
+    # Before, it waits still; a turn that ends by itself waited for nothing.
+    assert "at_cancel" not in told(view, "waiting", cancelled, "--at", "13")
+    assert "at_cancel" not in told(view, "waiting", "recordings/hello.acp.ndjson")
