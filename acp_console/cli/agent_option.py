@@ -254,15 +254,31 @@ def record_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def existing_record_options(command: Decorated) -> Decorated:
+    """Give a command with `--record` the options for a file that exists already.
+
+    They are read first, so that `--record` knows of them.
+    """
+    append = click.option("--append", is_flag=True, is_eager=True, help="Append to that file.")
+    overwrite = click.option("--overwrite", is_flag=True, is_eager=True, help="Replace that file.")
+    return append(overwrite(command))
+
+
 def _new_file(context: click.Context, parameter: click.Parameter, name: str | None) -> Path | None:
     """Refuse what cannot be a new file before an agent or a screen starts."""
-    del context, parameter
+    del parameter
+    chosen = [each for each in ("append", "overwrite") if context.params.get(each)]
+    if len(chosen) > 1:
+        raise UsageError("give either --append or --overwrite, not both")
     if name is None:
+        if chosen:
+            raise UsageError(f"--{chosen[0]} needs --record FILE")
         return None
     if not name:
         raise UsageError("--record: the name is empty")
-    if os.path.lexists(name):
-        raise UsageError(f"--record: {name} exists already", "choose another name")
+    if os.path.lexists(name) and not chosen:
+        more = ", or use --append or --overwrite" if "append" in context.params else ""
+        raise UsageError(f"--record: {name} exists already", f"choose another name{more}")
     return Path(name)
 
 

@@ -80,7 +80,7 @@ STYLES: Final[Styles] = {
 @click.group(
     name="agents",
     cls=Group,
-    docs="agents.md",
+    topic="agents",
     invoke_without_command=True,
     hints={
         **dict.fromkeys(("remove", "delete"), "acp-console agents rm NAME removes an agent"),

@@ -29,7 +29,7 @@ from acp_protocol import jsonrpc
 from acp_protocol.host.sanitize import single_line
 
 
-@click.command(name="attach", cls=CliCommand, docs="inspecting.md", is_check=True)
+@click.command(name="attach", cls=CliCommand, topic="inspecting", is_check=True)
 @click.argument("proxy", required=False, metavar="[NAME|PID]")
 @click.option("--list", "is_list", is_flag=True, help="List the running proxies and exit.")
 @format_option(("text", "json"), "With --list. json: one object per line.")

@@ -38,7 +38,7 @@ _ONLY_WITH_LISTEN: Final = frozenset({*PARAMETERS, "framing"} - {"listen", "toke
 @click.command(
     name="bridge",
     cls=CommandWithPeer,
-    docs="remote.md",
+    topic="remote",
     sections={SECTION: PARAMETERS},
     # It goes on if the reader of its stderr leaves.
     is_check=True,

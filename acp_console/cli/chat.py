@@ -25,7 +25,7 @@ from acp_console.cli.theme_option import theme_option
 from acp_console.paths import FileWriteError
 
 
-@click.command(name="chat", cls=CommandWithPeer, docs="chat.md")
+@click.command(name="chat", cls=CommandWithPeer, topic="chat")
 @click.argument("agent", required=False, shell_complete=complete_agent)
 @click.option(
     "--cwd",

@@ -25,7 +25,7 @@ class CliCommand(click.Command):
     def __init__(
         self,
         *args: Any,
-        docs: str = "",
+        topic: str = "",
         sections: Mapping[str, Sequence[str]] | None = None,
         is_check: bool = False,
         hints: Mapping[str, str] | None = None,
@@ -33,8 +33,8 @@ class CliCommand(click.Command):
         **settings: Any,
     ) -> None:
         super().__init__(*args, **settings)
-        self.docs = docs
-        """The page; that of the group if it is empty."""
+        self.topic = topic
+        """The topic of the page that says more; that of the group if it is empty."""
         self.sections: Mapping[str, Sequence[str]] = sections or {}
         """The names of the parameters in each section."""
         self.is_check = is_check
@@ -67,11 +67,11 @@ class CliCommand(click.Command):
 
     def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         super().format_epilog(ctx, formatter)
-        docs = self.docs
-        if not docs and ctx.parent is not None and isinstance(ctx.parent.command, CliCommand):
-            docs = ctx.parent.command.docs
+        topic = self.topic
+        if not topic and ctx.parent is not None and isinstance(ctx.parent.command, CliCommand):
+            topic = ctx.parent.command.topic
         formatter.write_paragraph()
-        formatter.write_text(f"More: docs/{docs}")
+        formatter.write_text(f"More: acp-console help {topic}".removesuffix(" index"))
 
 
 class Group(CliCommand, click.Group):

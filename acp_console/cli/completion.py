@@ -10,7 +10,7 @@ from acp_console.cli.command import CliCommand
 from acp_console.cli.group import COMPLETION, PROGRAM, console
 
 
-@click.command(name="completion", cls=CliCommand, docs="how-to.md")
+@click.command(name="completion", cls=CliCommand, topic="how-to")
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(*, shell: str) -> int:
     """Print the script that makes SHELL complete commands, options and agents.

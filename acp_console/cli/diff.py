@@ -12,7 +12,7 @@ import click
 
 from acp_console.cli.command import CliCommand
 from acp_console.cli.comparing import ComparisonOptions, comparison_options
-from acp_console.cli.errors import fail
+from acp_console.cli.errors import UsageError, fail
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.printing import print_line, text_width
 from acp_console.cli.progress import current_progress
@@ -41,9 +41,9 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="diff", cls=CliCommand, docs="reading.md", is_check=True, shows_progress=True)
-@click.argument("left", metavar="A", type=click.Path(path_type=Path))
-@click.argument("right", metavar="B", type=click.Path(path_type=Path))
+@click.command(name="diff", cls=CliCommand, topic="reading", is_check=True, shows_progress=True)
+@click.argument("left", metavar="A", required=False, type=click.Path(path_type=Path))
+@click.argument("right", metavar="B", required=False, type=click.Path(path_type=Path))
 @comparison_options("Expect differences as this file says: NAME.expect.toml.")
 @click.option(
     "--only-left",
@@ -57,8 +57,8 @@ Format: TypeAlias = Literal["text", "json"]
 @format_option(get_args(Format), "json: one object with all differences.")
 def command(
     *,
-    left: Path,
-    right: Path,
+    left: Path | None,
+    right: Path | None,
     level: Level,
     strict: tuple[str, ...],
     expect: Path | None,
@@ -81,6 +81,13 @@ def command(
     acp-console diff --only-left 'turn == 1' --only-right 'turn == 2' A A
     acp-console diff --ignore 'update == agent_message_chunk' A B
     """  # noqa: D301 - the mark by which click keeps lines apart
+    if left is None or right is None:
+        missing = (
+            "A and B, the two recordings" if left is None else "B, the recording to compare A with"
+        )
+        raise UsageError(
+            f"missing {missing}", "e.g. acp-console diff before.acp.ndjson after.acp.ndjson"
+        )
     comparison = ComparisonOptions.of(level, strict, expect, ignored)
     only_left = parse_filter(ours, option="--only-left", unknown_fields=UNKNOWN_FIELDS)
     only_right = parse_filter(theirs, option="--only-right", unknown_fields=UNKNOWN_FIELDS)

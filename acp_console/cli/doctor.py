@@ -67,7 +67,7 @@ class MachineCheck:
     """What to do about it."""
 
 
-@click.command(name="doctor", cls=CliCommand, docs="agents.md", is_check=True)
+@click.command(name="doctor", cls=CliCommand, topic="agents", is_check=True)
 @format_option(("text", "json"), "json: one object.")
 def command(*, format_: str) -> int:
     """Check what the console needs on this machine.

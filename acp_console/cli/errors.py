@@ -23,6 +23,7 @@ from acp_protocol.errors import (
     RequestFailedError,
     TransportError,
 )
+from acp_protocol.host.did_you_mean import nearest
 from acp_protocol.host.sanitize import error_text, labelled, single_line
 
 _CODES: Final[tuple[tuple[type[AcpError], int], ...]] = (
@@ -37,6 +38,9 @@ _CODES: Final[tuple[tuple[type[AcpError], int], ...]] = (
     (TransportError, exit_codes.AGENT),
 )
 """The exit code for each error, subclasses before base classes; that of others is `USAGE`."""
+
+_SIMILAR: Final = 0.75
+"""How similar an option is to the one that was probably meant; 1 is the same."""
 
 
 class UsageError(click.UsageError):
@@ -122,13 +126,16 @@ def _usage(problem: click.ClickException) -> tuple[str, str]:
             text = f"unknown option {name}"
             if elsewhere := getattr(ctx and ctx.command, "hints", {}).get(name):
                 hint = elsewhere
-            elif problem.possibilities:
-                hint = f"did you mean {problem.possibilities[0]}?"
+            elif near := nearest(name, problem.possibilities or (), _SIMILAR):
+                hint = f"did you mean {near}?"
         case click.BadParameter(param=click.Parameter() as param):
             is_option = isinstance(param, click.Option)
             name = param.opts[-1] if is_option else param.human_readable_name.removesuffix("...")
             is_missing = isinstance(problem, click.MissingParameter)
             text = f"missing {name}" if is_missing else f"{name}: {problem.message}"
+            if is_missing and ctx is not None:
+                used = " ".join(ctx.command.collect_usage_pieces(ctx))
+                hint = f"usage: {ctx.command_path} {used}; --help explains it"
         case _:
             text = problem.format_message()
     return text.removesuffix("."), hint

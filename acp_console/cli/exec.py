@@ -43,6 +43,7 @@ from acp_console.cli.agent_option import (
     CommandWithPeer,
     agent_or_demo,
     auth_option,
+    existing_record_options,
     mcp_option,
     record_option,
     remote_options,
@@ -58,6 +59,7 @@ from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.values import plural, stray_line_text
 from acp_inspector.journal import Journal
+from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import (
     AcpError,
     OperationTimeoutError,
@@ -97,6 +99,7 @@ class TurnOptions:
     is_raw: bool = False
     """Whether Markdown is not drawn, even on a terminal."""
     record: Path | None = None
+    record_mode: WriteMode = "new"
     limit: float = math.inf
     """Seconds for the whole turn."""
     start_limit: float | None = None
@@ -143,7 +146,7 @@ def _pairs(
 @click.command(
     name="exec",
     cls=CommandWithPeer,
-    docs="how-to.md",
+    topic="how-to",
     sections={
         "Prompt and session": ("files", "images", "session", "is_continued", "cwd", "mcp"),
         "What the agent may do": (
@@ -161,7 +164,8 @@ def _pairs(
             "protocol",
             "dialect",
         ),
-        "Output": ("format_", "as_json", "has_stderr", "is_verbose", "record"),
+        "Output": ("format_", "as_json", "is_raw", "has_stderr", "is_verbose"),
+        "Recording": ("record", "append", "overwrite"),
     },
 )
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
@@ -171,6 +175,7 @@ def _pairs(
     help="The session's working directory; the current one by default.",
 )
 @record_option
+@existing_record_options
 @click.option(
     "--allow",
     type=click.Choice(get_args(AllowLevel)),
@@ -308,6 +313,8 @@ def command(
         raise UsageError("give either --session or --continue, not both")
     before = agent.mcp_servers
     agent = replace(with_servers(agent, mcp), login=auth)
+    is_appended, is_replaced = options.pop("append"), options.pop("overwrite")
+    options["record_mode"] = "append" if is_appended else "overwrite" if is_replaced else "new"
     options["servers"] = tuple(each for each in agent.mcp_servers if each not in before)
     limit = math.inf if timeout is None else timeout
     turn = TurnOptions(format=format_, limit=limit, **options)
@@ -359,7 +366,10 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
     waiting = asyncio.get_running_loop().call_later(options.start_notice, _say_waiting, printer)
     talk.on_start = waiting.cancel
     try:
-        with whole, record_journal(journal, agent, cwd, options.record, warn=printer.note_loss):
+        recording = record_journal(
+            journal, agent, cwd, options.record, mode=options.record_mode, warn=printer.note_loss
+        )
+        with whole, recording:
             if options.is_verbose:
                 journal.subscribe(MessageLines(str(cwd), printer.is_in_line).show)
             journal.subscribe(printer.show)

@@ -64,6 +64,7 @@ GROUPS: Final = {
         "agent": "Run an ACP agent on stdio (same as acp-agent).",
         "doctor": "Check what the console needs on this machine.",
         "completion": "Print the script that makes a shell complete commands.",
+        "help": "Read a page of the documentation.",
     },
 }
 """The commands of each section of the help, with their help lines."""
@@ -148,7 +149,7 @@ class LazyGroup(Group):
     cls=LazyGroup,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    docs="index.md",
+    topic="index",
     hints=OTHER_WORDS,
 )
 @click.option("--debug", is_flag=True, help="Show tracebacks; goes before the command.")

@@ -18,7 +18,7 @@ from acp_inspector.recording.format import SUFFIX
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="import", cls=CliCommand, docs="importing.md", shows_progress=True)
+@click.command(name="import", cls=CliCommand, topic="importing", shows_progress=True)
 @recordings_argument
 @click.option(
     "-o",

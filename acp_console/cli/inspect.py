@@ -15,7 +15,7 @@ from acp_console.cli.theme_option import theme_option
 from acp_inspector.recording.finding import find_recordings
 
 
-@click.command(name="inspect", cls=CliCommand, docs="inspecting.md")
+@click.command(name="inspect", cls=CliCommand, topic="inspecting")
 @recordings_argument
 @dialect_option
 @theme_option

@@ -26,7 +26,7 @@ from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.lint_rules import print_rules
 from acp_console.cli.lint_selection import HIDING, Selection
-from acp_console.cli.lint_text import markdown_report, print_report
+from acp_console.cli.lint_text import ShownReport, markdown_report, print_reports
 from acp_console.cli.progress import current_progress
 from acp_console.cli.reading import (
     filter_option,
@@ -83,7 +83,7 @@ class _Linted:
         return is_damaged or any(fails(finding, fail_on) for finding in self.report.findings)
 
 
-@click.command(name="lint", cls=CliCommand, docs="lint.md", is_check=True, shows_progress=True)
+@click.command(name="lint", cls=CliCommand, topic="lint", is_check=True, shows_progress=True)
 @click.argument("files", nargs=-1, metavar="FILE...", type=click.Path(path_type=Path))
 @format_option(
     get_args(Format),
@@ -296,10 +296,11 @@ def _print(
     faults = {file: each.faults for file, each in linted.items()}
     match format_:
         case "text":
-            for file, each in linted.items():
-                print_report(
-                    file, each.report, unread=each.unread, left_out=each.left_out, is_all=is_all
-                )
+            shown = {
+                file: ShownReport(report=each.report, unread=each.unread, left_out=each.left_out)
+                for file, each in linted.items()
+            }
+            print_reports(shown, is_all=is_all)
         case "markdown":
             has_passed = not any(each.fails(fail_on) for each in linted.values())
             left_out = Counter[str]()

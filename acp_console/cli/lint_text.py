@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Final
 
 import click
@@ -35,48 +36,84 @@ FRAMES: Final = 6
 COLOURS: Final[dict[Severity, str]] = {"error": "red", "warning": "yellow", "info": "cyan"}
 
 
-def print_report(
-    file: str,
-    report: LintReport,
-    *,
-    unread: int = 0,
-    left_out: Mapping[str, int] | None = None,
-    is_all: bool,
-) -> None:
-    """Print a report: its findings, the most severe first, and the rule coverage.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShownReport:
+    """What is printed of one file."""
 
-    `left_out` has the number of findings that each option hides.
-    """
-    counts = _counts([report], left_out or {}, unread)
-    versions = ", ".join(f"version {version}" for version in sorted(report.versions))
-    colour = next((COLOURS[each] for each in COLOURS if report.counts[each]), "")
-    style = f"bold {colour}".rstrip()
-    print_line(f"{escape_controls(file)}: {counts}{f' ({versions})' if versions else ''}", style)
-    shown: Counter[tuple[str, Severity]] = Counter()
-    groups: dict[tuple[str, Severity], list[Finding]] = {}
-    for each in sort_findings(report.findings):
-        key = each.rule.name, each.severity
-        shown[key] += 1
-        if is_all or shown[key] <= MAX_FINDINGS_SHOWN:
-            groups.setdefault(key, []).append(each)
-    # One column for all groups: the eye finds each fix at the same place.
-    columns = max((len(frame_numbers(each, FRAMES)) for found in groups.values() for each in found),
-                  default=0)  # fmt: skip
-    for key, found in groups.items():
-        more = shown[key] - len(found) + (report.omitted[key[0]] if is_all else 0)
-        _print_group(found, more, max(columns, len("fix")))
+    report: LintReport
+    unread: int = 0
+    left_out: Mapping[str, int]
+    """The number of findings that each option hides."""
+
+
+def print_reports(reports: Mapping[str, ShownReport], *, is_all: bool) -> None:
+    """Print the report of each file, and the sum of several."""
+    groups = {file: _groups(each.report, is_all=is_all) for file, each in reports.items()}
+    # One column for all: the eye finds each fix at the same place.
+    numbers = (
+        frame_numbers(each, FRAMES)
+        for every in groups.values()
+        for found, _ in every
+        for each in found
+    )
+    columns = max(map(len, numbers), default=0)
+    for place, (file, each) in enumerate(reports.items()):
+        if place:
+            click.echo()
+        versions = ", ".join(f"version {version}" for version in sorted(each.report.versions))
+        about = f" ({versions})" if versions else ""
+        counts = _counts([each.report], each.left_out, each.unread)
+        style = _counts_style([each.report])
+        print_line(f"{escape_controls(file)}: {counts}{about}", style)
+        for found, more in groups[file]:
+            _print_group(found, more, max(columns, len("fix")))
+        click.echo()
+        click.echo(_coverage(each.report))
+    if len(reports) > 1:
+        _print_sum(list(reports.values()))
+
+
+def _print_sum(every: Sequence[ShownReport]) -> None:
+    reports = [each.report for each in every]
+    left_out: Counter[str] = Counter()
+    for each in every:
+        left_out.update(each.left_out)
+    counts = _counts(reports, left_out, sum(each.unread for each in every))
     click.echo()
-    exercised, applied = rule_coverage(report)
+    print_line(f"{plural(len(reports), 'recording')}: {counts}", _counts_style(reports))
+
+
+def _counts_style(reports: Sequence[LintReport]) -> str:
+    colours = (COLOURS[name] for name in COLOURS if any(each.counts[name] for each in reports))
+    return f"bold {next(colours, '')}".rstrip()
+
+
+def _groups(report: LintReport, *, is_all: bool) -> list[tuple[list[Finding], int]]:
+    """Return the findings to show of each rule, with the number of the others."""
+    found: dict[tuple[str, Severity], list[Finding]] = {}
+    for each in sort_findings(report.findings):
+        found.setdefault((each.rule.name, each.severity), []).append(each)
+    limit = None if is_all else MAX_FINDINGS_SHOWN
+    return [
+        (each[:limit], len(each) - len(each[:limit]) + (report.omitted[name] if is_all else 0))
+        for (name, _), each in found.items()
+    ]
+
+
+def _coverage(report: LintReport) -> str:
+    """Return how many of all rules were applied, and why the others were not."""
+    exercised, known = rule_coverage(report)
     failed = len(report.failed.keys() - report.exercised)
-    broken = f"; {failed} could not be checked" if failed else ""
-    unstable = sum(
-        each.is_unstable for name, each in rules().items() if name not in report.applicable
-    )
-    unstable_hint = f"; {unstable} more need --unstable" if unstable else ""
-    click.echo(
-        f"{exercised} of {applied} rules applied to this recording; "
-        f"the other {applied - exercised - failed} had nothing to check{broken}{unstable_hint}"
-    )
+    others = [each for name, each in rules().items() if name not in report.applicable]
+    unstable = sum(each.is_unstable for each in others)
+    rest = {
+        "had nothing to check": len(report.applicable) - exercised - failed,
+        "could not be checked": failed,
+        "need --unstable": unstable,
+        "are for another version or dialect": len(others) - unstable,
+    }
+    why = ", ".join(f"{count} {reason}" for reason, count in rest.items() if count)
+    return f"{exercised} of {known} rules applied to this recording; {why}"
 
 
 def markdown_report(
@@ -131,7 +168,7 @@ def _print_group(found: list[Finding], more: int, columns: int) -> None:
         f"  {first.rule.text}",
     )
     table = Table.grid(padding=(0, 2))
-    table.add_column(justify="right", style="bold", no_wrap=True, min_width=columns)
+    table.add_column(style="bold", no_wrap=True, min_width=columns)
     table.add_column()
     for each in found:
         message = single_line(each.message, text_width(MESSAGE_WIDTH))

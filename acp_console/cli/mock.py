@@ -62,7 +62,7 @@ from acp_protocol.transport.stdio import open_stdio
 @click.command(
     name="mock",
     cls=CliCommand,
-    docs="replay.md",
+    topic="replay",
     is_check=True,
     sections={SECTION: [*PARAMETERS, "is_repeated"]},
     hints={"--update": "acp-console snapshot FILE needs no peer"},

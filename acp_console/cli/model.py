@@ -57,7 +57,7 @@ _SECRET: Final = re.compile(rf"[A-Za-z0-9_-]{{{MIN_SECRET},200}}")
 _Command = TypeVar("_Command", bound=Callable[..., object])
 
 
-@click.group(name="model", cls=Group, docs="model-cassettes.md", invoke_without_command=True)
+@click.group(name="model", cls=Group, topic="model-cassettes", invoke_without_command=True)
 @click.pass_context
 def command(context: click.Context) -> int | None:
     """Stand between an agent and its model service: record the exchanges, and replay them.

@@ -8,6 +8,7 @@ from typing import Final
 _RECORD: Final = "acp-console proxy --record FILE -- COMMAND records the traffic of an agent"
 _READ: Final = "acp-console show FILE prints a recording, acp-console inspect FILE browses it"
 _FIND: Final = "acp-console show --filter EXPR FILE prints the frames that match"
+_SCREEN: Final = "acp-console sessions export --to html writes a chat as a page; there is no other"
 _RUNNING: Final = "acp-console attach watches a running proxy; --ask sends it commands"
 _CHAT: Final = "acp-console chat AGENT chats, acp-console exec PROMPT runs one turn"
 _SERVE: Final = "acp-agent serve puts our agent on the network, acp-console bridge any other"
@@ -15,7 +16,7 @@ _CONFIG: Final = "acp-console doctor names the file config.toml; acp-agent confi
 _AGENTS: Final = "acp-console agents lists the agents, with what installs each"
 _LINT: Final = "acp-console lint FILE checks a recording, acp-console conform AGENT an agent"
 _REMOVE_SECRETS: Final = "acp-console redact FILE -o OUT removes the secrets of a recording"
-_HELP: Final = "acp-console --help lists the commands, and COMMAND --help explains one"
+_HELP: Final = "acp-console help lists the topics, acp-console --help the commands"
 
 OTHER_WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("record", "capture", "dump", "sniff", "trace", "log", "tap"), _RECORD),
@@ -24,13 +25,14 @@ OTHER_WORDS: Final[Mapping[str, str]] = {
     **dict.fromkeys(("ctl", "watch", "ps", "tail", "intercept", "break"), _RUNNING),
     **dict.fromkeys(("run", "prompt", "ask", "talk", "start"), _CHAT),
     **dict.fromkeys(("serve", "server", "listen", "http"), _SERVE),
+    **dict.fromkeys(("web", "browser", "html"), _SCREEN),
     **dict.fromkeys(("config", "settings", "set"), _CONFIG),
     **dict.fromkeys(("list", "install", "add", "registry"), _AGENTS),
     **dict.fromkeys(("validate", "check", "verify", "audit"), _LINT),
     **dict.fromkeys(("anonymize", "sanitize", "scrub"), _REMOVE_SECRETS),
-    **dict.fromkeys(("help", "commands", "man"), _HELP),
+    **dict.fromkeys(("documentation", "manual", "man", "commands", "topics"), _HELP),
     "rules": "acp-console lint --rules lists the rules and explains those that you name",
-    "setup": "docs/editors.md has what to write for each editor: acp-console proxy -- AGENT",
+    "setup": "acp-console help editors has what each editor needs, also with acp-console proxy",
     "export": "acp-console sessions export ID -o FILE saves a chat; show --json prints a recording",
     "mcp": "acp-console exec --mcp FILE gives an agent MCP servers; the chat reads config.toml",
     "login": "acp-console agents login AGENT logs in",

@@ -144,7 +144,7 @@ def _parser() -> ArgumentParser:
         usage="%(prog)s [OPTIONS] -- COMMAND…\n"
         "       %(prog)s [OPTIONS] --listen ADDRESS:PORT --to URL",
         description="Run between an editor and its agent; record and intercept the traffic.",
-        docs="docs/inspecting.md, docs/intercept.md",
+        topics=("inspecting", "intercept"),
         examples=(
             "acp-console proxy --record session.acp.ndjson -- my-agent --acp",
             "acp-console proxy --break 'method == session/prompt' -- my-agent --acp",

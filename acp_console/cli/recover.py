@@ -18,7 +18,7 @@ from acp_inspector.recording.recovery import recover
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(name="recover", cls=CliCommand, docs="recording-format.md", shows_progress=True)
+@click.command(name="recover", cls=CliCommand, topic="recording-format", shows_progress=True)
 @recordings_argument
 def command(*, files: tuple[Path, ...]) -> int:
     """Append to each recording FILE what its proxy had not written when it was killed.

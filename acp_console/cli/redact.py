@@ -21,7 +21,7 @@ from acp_protocol.jsonrpc import Json
 Format: TypeAlias = Literal["text", "json"]
 
 
-@click.command(name="redact", cls=CliCommand, docs="redaction.md", shows_progress=True)
+@click.command(name="redact", cls=CliCommand, topic="redaction", shows_progress=True)
 @recordings_argument
 @click.option(
     "-o",

@@ -49,7 +49,7 @@ _SNAPSHOT = "acp-console snapshot FILE needs no peer"
 @click.command(
     name="replay",
     cls=CommandWithPeer,
-    docs="replay.md",
+    topic="replay",
     is_check=True,
     shows_progress=True,
     hints={

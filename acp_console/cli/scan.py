@@ -26,7 +26,7 @@ EXCERPT_WIDTH: Final = 80
 """Characters of an excerpt, at most."""
 
 
-@click.command(name="scan", cls=CliCommand, docs="redaction.md", is_check=True, shows_progress=True)
+@click.command(name="scan", cls=CliCommand, topic="redaction", is_check=True, shows_progress=True)
 @recordings_argument
 @format_option(get_args(Format), "json: one object with all findings.")
 def command(*, files: tuple[Path, ...], format_: Format) -> int:

@@ -80,7 +80,7 @@ def _selection(command: _Command) -> _Command:
 @click.group(
     name="sessions",
     cls=Group,
-    docs="sessions.md",
+    topic="sessions",
     invoke_without_command=True,
     hints={
         **dict.fromkeys(("remove", "delete"), "acp-console sessions rm ID removes a session"),

@@ -109,7 +109,7 @@ _MIN_MESSAGE: Final = 24
 @click.command(
     name="show",
     cls=CliCommand,
-    docs="reading.md",
+    topic="reading",
     sections={
         "Frames": ("text", "fields", "count", "follow"),
         "Views": ("view", "at", "since"),

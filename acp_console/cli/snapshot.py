@@ -20,9 +20,7 @@ from acp_inspector.replay.snapshot import SnapshotComparison, compare_with_snaps
 from acp_protocol.host.sanitize import escape_controls
 
 
-@click.command(
-    name="snapshot", cls=CliCommand, docs="replay.md", is_check=True, shows_progress=True
-)
+@click.command(name="snapshot", cls=CliCommand, topic="replay", is_check=True, shows_progress=True)
 @recordings_argument
 @click.option(
     "--update", "is_update", is_flag=True, help="Show what differs, and store the snapshot anew."

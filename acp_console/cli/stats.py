@@ -53,7 +53,7 @@ STYLES: Final[Styles] = {
 """As in the tables of `show`: the client's side, and what went wrong."""
 
 
-@click.command(name="stats", cls=CliCommand, docs="reading.md", shows_progress=True)
+@click.command(name="stats", cls=CliCommand, topic="reading", shows_progress=True)
 @recordings_argument
 @click.option(
     "--by",

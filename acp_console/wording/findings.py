@@ -8,6 +8,7 @@ from typing import Final
 
 from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, LintReport
+from acp_inspector.lint.registry import rules
 
 MESSAGE_WIDTH: Final = 400
 """Longest message, in characters: it quotes untrusted values."""
@@ -45,5 +46,5 @@ def json_path(finding: Finding) -> str:
 
 
 def rule_coverage(report: LintReport) -> tuple[int, int]:
-    """Return how many rules had something to check, and how many could apply."""
-    return len(report.exercised & report.applicable), len(report.applicable)
+    """Return how many rules had something to check, and how many rules there are."""
+    return len(report.exercised & report.applicable), len(rules())

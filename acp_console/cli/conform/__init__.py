@@ -10,7 +10,7 @@ from acp_console.cli.command import DefaultGroup
 @click.group(
     name="conform",
     cls=DefaultGroup,
-    docs="conformance.md",
+    topic="conformance",
     package=__name__,
     summaries={
         "agent": "Judge an agent; the word agent can be left out.",

@@ -54,7 +54,7 @@ _CLIENT = "acp-console conform client judges a client"
 @click.command(
     name="agent",
     cls=CommandWithPeer,
-    docs="conformance.md",
+    topic="conformance",
     is_check=True,
     hints={"--side": _CLIENT, "--persona": _CLIENT},
     shows_progress=True,
@@ -209,11 +209,17 @@ async def _judge(
             tails.append(opened.stderr_tail())
 
     progress = current_progress()
+
+    def count(played: int, total: int) -> None:
+        watched = len(cases) - total
+        later = f", {watched} judged at the end" if watched else ""
+        progress.count(total, f"cases played{later}", played)
+
     report = await judge_agent(
         connect,
         cases,
         options,
         name=agent.title,
-        on_played=lambda played, total: progress.count(total, "cases played", played),
+        on_played=count,
     )
     return report, next(filter(None, tails), ())

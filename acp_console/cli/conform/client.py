@@ -19,7 +19,7 @@ from acp_protocol.transport.dialect import DialectTransport
 from acp_protocol.transport.stdio import open_stdio
 
 
-@click.command(name="client", cls=CliCommand, docs="conformance.md", is_check=True)
+@click.command(name="client", cls=CliCommand, topic="conformance", is_check=True)
 @click.option(
     "--persona",
     type=click.Choice(PERSONAS),

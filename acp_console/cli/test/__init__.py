@@ -10,7 +10,7 @@ from acp_console.cli.command import DefaultGroup
 @click.group(
     name="test",
     cls=DefaultGroup,
-    docs="testing.md",
+    topic="testing",
     package=__name__,
     summaries={
         "agent": "Play recordings against an agent; the word agent can be left out.",

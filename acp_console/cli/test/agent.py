@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import shlex
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePath
+from typing import Final
 
 import click
 
+from acp_console.agents.spec import ACP_AGENT, AgentSpec
 from acp_console.cli.agent_option import (
     CommandWithPeer,
     agent_dialect_option,
@@ -20,15 +24,20 @@ from acp_console.cli.errors import UsageError
 from acp_console.cli.playing import allow_redacted_option, timeout_option, trust_option
 from acp_console.cli.test.runs import TestRuns, run_options
 from acp_inspector.compare.steps import Level
+from acp_inspector.recording.reader import read_header
 from acp_inspector.replay.client_player import STEP_TIMEOUT
 from acp_inspector.replay.trust import project_trust
 from acp_inspector.testing.recording_test import PlayOptions, run_recording
+from acp_protocol.host.sanitize import single_line
+
+COMMAND_WIDTH: Final = 80
+"""Characters of a command of a recording, at most."""
 
 
 @click.command(
     name="agent",
     cls=CommandWithPeer,
-    docs="testing.md",
+    topic="testing",
     is_check=True,
     hints={"--client": "acp-console test client PATH -- COMMAND runs a client"},
     shows_progress=True,
@@ -98,4 +107,27 @@ def command(
         if chosen
         else "an agent's command comes after --, its name after --agent, its URL after --url"
     )
-    return runs.play(paths, partial(run_recording, options=options), hint)
+    explain = partial(_other_commands, chosen)
+    return runs.play(paths, partial(run_recording, options=options), hint, explain)
+
+
+def _other_commands(agent: AgentSpec | None, failed: Sequence[Path]) -> str:
+    """Return how many of the recordings were made with another command than the agent's."""
+    if agent is None or agent.remote is not None:
+        return ""
+    words = agent.command
+    if agent.is_embedded_demo:
+        words = ("acp-agent", *words[len(ACP_AGENT) :])
+    headers = map(read_header, failed)
+    others = [each for header in headers if (each := _known(header.command)) != _known(words)]
+    if not others:
+        return ""
+    example = single_line(shlex.join(min(others, key=len)), COMMAND_WIDTH)
+    many = "all" if len(others) == len(failed) else f"{len(others)} of the {len(failed)}"
+    return f"{many} that failed were recorded with another command, such as {example}"
+
+
+def _known(command: Sequence[str]) -> list[str]:
+    """Return what matters of an agent's command."""
+    words = [each for each in command if each != "--no-config"]
+    return [PurePath(words[0]).name, *words[1:]] if words else []

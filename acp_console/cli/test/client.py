@@ -25,7 +25,7 @@ _AGENT = "the agent is the recorded one; acp-console test agent plays against an
 @click.command(
     name="client",
     cls=CommandWithPeer,
-    docs="testing.md",
+    topic="testing",
     is_check=True,
     hints={"--agent": _AGENT, "--update": _AGENT, "--allow-redacted": _AGENT},
     shows_progress=True,

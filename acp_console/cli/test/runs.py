@@ -68,13 +68,20 @@ class TestRuns:
     format: str
     is_all: bool
 
-    def play(self, paths: Sequence[Path], play_one: PlayOne, hint: str = "") -> int:
+    def play(
+        self,
+        paths: Sequence[Path],
+        play_one: PlayOne,
+        hint: str = "",
+        explain: Callable[[Sequence[Path]], str] = lambda failed: "",
+    ) -> int:
         """Play the recordings and report the outcomes; return the exit code.
 
         Args:
             paths: Files and directories; none: the current directory.
             play_one: Plays one recording.
             hint: What to do if a path cannot be read.
+            explain: Returns what recordings that failed have in common; empty: nothing.
 
         Raises:
             UsageError: there are no recordings.
@@ -91,6 +98,9 @@ class TestRuns:
             outcomes = await run_recordings(played, play_one, jobs=self.jobs, on_outcome=show)
             outcomes, gone = _settled(outcomes, self.baseline)
             self._print(outcomes, gone)
+            failed = [each.path for each in outcomes if each.status == "failed"]
+            if is_text and (reason := explain(failed)):
+                say(reason)
             if self.junit is not None:
                 _write_report(self.junit, outcomes)
             return _exit_code(outcomes)

@@ -139,13 +139,13 @@ def _parser() -> argparse.ArgumentParser:
             help=about,
             description=f"{about[0].upper()}{about[1:]}.",
             examples=examples,
-            docs="docs/configuration.md",
+            topics=("configuration",),
         )
         command.set_defaults(run=run)
         return command
 
     parser = ArgumentParser(prog="acp-agent")
-    commands = parser.add_subparsers(required=True, metavar="COMMAND")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     card = add_command(
         commands,
         "agent-json",
@@ -161,11 +161,14 @@ def _parser() -> argparse.ArgumentParser:
         "acp-agent config check acp-agent.toml",
         "acp-agent config show --config acp-agent.toml",
     )
-    commands = config.add_subparsers(required=True, metavar="COMMAND")
+    commands = config.add_subparsers(title="commands", required=True, metavar="COMMAND")
     about = "print all settings and where they are set; takes the flags of the agent, too"
     show = add_command(commands, "show", about, "acp-agent config show --model demo", run=_show)
     show.add_argument(
-        "--format", choices=("toml", "json"), default="toml", help="(default: %(default)s)"
+        "--format",
+        choices=("toml", "json"),
+        default="toml",
+        help="format of the output (default: %(default)s)",
     )
     add_config_options(card)
     add_setting_options(card, only=("model.name", "model.images"))

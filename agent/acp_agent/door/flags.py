@@ -68,7 +68,7 @@ def new_parser() -> argparse.ArgumentParser:
         description="An ACP agent on stdio; its built-in demo model needs no network and no key.",
         epilog="Other commands: acp-agent serve, acp-agent config show|init|check and acp-agent "
         "agent-json; see their --help.",
-        docs="docs/configuration.md",
+        topics=("configuration",),
         examples=(
             'acp-console exec "read README.md" -- acp-agent  # as an editor starts it',
             "acp-console exec hello -- acp-agent --script hello",
@@ -121,7 +121,7 @@ def new_serve_parser() -> argparse.ArgumentParser:
         "`acp.bearer.TOKEN`. /healthz needs none; /metrics has counts in the OpenMetrics format. "
         "SIGTERM ends the server after the turns that run.",
         epilog="An address that other machines reach needs --tls-cert and --tls-key, or --plain.",
-        docs="docs/configuration.md",
+        topics=("configuration",),
         examples=("acp-agent serve --http 127.0.0.1:8765",),
     )
     add_config_options(parser)
@@ -166,13 +166,13 @@ def add_setting_options(
     """
     groups: dict[str, Any] = {
         "model": parser.add_argument_group(
-            "model", "Keys and URLs come from the environment, see docs/models.md."
+            "model", "Keys and URLs come from the environment, see acp-console help models."
         ),
         "protocol": parser.add_argument_group("protocol"),
         "sessions": parser.add_argument_group("sessions"),
     }
     if HTTP not in without and not only:
-        groups[HTTP] = parser.add_argument_group("http")
+        groups[HTTP] = parser.add_argument_group("HTTP")
     for key in setting_keys().values():
         if key.flag is None or (only and key.path not in only) or key.section in without:
             continue

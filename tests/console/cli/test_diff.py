@@ -223,3 +223,9 @@ def test_a_person_sees_differences_and_tables_in_colour(monkeypatch: pytest.Monk
     plain = on_terminal("diff", *files).out
     assert "\x1b[32m" not in plain
     assert re.sub(r"\x1b\[\d*m", "", plain) == re.sub(r"\x1b\[\d*m", "", shown)
+
+
+def test_two_recordings_are_needed(call: Call) -> None:
+    hint = "hint: e.g. acp-console diff before.acp.ndjson after.acp.ndjson\n"
+    assert call("diff").err == f"error: missing A and B, the two recordings\n{hint}"
+    assert call("diff", "x").err == f"error: missing B, the recording to compare A with\n{hint}"

@@ -26,6 +26,7 @@ from acp_console.cli.markdown_stream import MarkdownStream
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.reader import read_recording
 from acp_protocol.errors import OperationTimeoutError
+from acp_protocol.framing import Side
 from acp_protocol.host.arguments import parse_duration
 from tests.console.cli.conftest import on_terminal
 from tests.console.conftest import Agent, Call
@@ -908,3 +909,45 @@ def test_a_person_sees_markdown_drawn_and_a_pipe_gets_it_as_it_came(
     raw = on_terminal("exec", "--raw", "hello", "--", *words).out
     assert "# Title\r\n\r\n**x** <b>\r\n" in raw
     assert call("exec", "hello", "--", *words).out == "# Title\n\n**x** <b>\n"
+
+
+@pytest.mark.parametrize(("reason", "said"), [("cancelled", "◌ cancelled"), ("", "◌ cancelled"),
+                                              ("disk full", "✗ failed: disk full")])  # fmt: skip
+def test_a_call_that_ends_with_a_cancelled_turn_has_not_failed(
+    capsys: pytest.CaptureFixture[str], reason: str, said: str
+) -> None:
+    def told(update: dict[str, Any]) -> dict[str, Any]:
+        return {"method": "session/update", "params": {"sessionId": "s", "update": update}}
+
+    printer = TurnPrinter("text", lambda: None)
+    update = {"sessionUpdate": "tool_call", "toolCallId": "1", "title": "Run make"}
+    content = [{"type": "content", "content": {"type": "text", "text": reason}}]
+    failed = {"sessionUpdate": "tool_call_update", "toolCallId": "1", "status": "failed"}
+    script: tuple[tuple[Side, dict[str, Any]], ...] = (
+        ("client", {"id": 1, "method": "session/prompt", "params": {"sessionId": "s"}}),
+        ("agent", told(update)),
+        ("agent", told({**failed, "content": content})),
+    )
+    for number, (side, message) in enumerate(script):
+        if number == 2:
+            printer.note_cancel()
+        data = json.dumps({"jsonrpc": "2.0", **message}).encode()
+        printer.show(Frame(number, 0.0, side, data, b"\n"))
+    assert capsys.readouterr().err == f"  * Run make\n  {said}\n"
+
+
+def test_a_recording_is_appended_to_or_replaced_if_that_is_said(
+    agent: Agent, call: Call, tmp_path: Path
+) -> None:
+    path = tmp_path / "it.acp.ndjson"
+    command = ("--", *agent(FRIENDLY))
+    record = ("exec", "--record", str(path))
+    assert call(*record, "hello", *command).code == exit_codes.DONE
+    frames = len(read_recording(path).entries)
+    assert call(*record, "--append", "hello", *command).code == exit_codes.DONE
+    assert len(read_recording(path).entries) == 2 * frames
+    assert call(*record, "--overwrite", "hello", *command).code == exit_codes.DONE
+    assert len(read_recording(path).entries) == frames
+    both = call(*record, "--append", "--overwrite", "hello", *command)
+    assert (both.code, len(read_recording(path).entries)) == (exit_codes.USAGE, frames)
+    assert call("exec", "--append", "hello", *command).err.startswith("error: --append needs")

@@ -12,7 +12,7 @@ import pytest
 
 from acp_console.cli import exit_codes
 from acp_console.cli.lint import MAX_FINDINGS_KEPT, lint_json
-from acp_console.cli.lint_text import print_report
+from acp_console.cli.lint_text import ShownReport, print_reports
 from acp_inspector.lint.engine import LintReport
 from acp_inspector.lint.registry import rules
 from acp_inspector.recording.format import Header, encode_entry, encode_header
@@ -20,6 +20,8 @@ from tests.console.conftest import Call
 from tests.inspector.lint.talk import Talk
 
 RECORDINGS = Path(__file__).parents[3] / "recordings"
+COUNTS = re.compile(r": (\d+) errors?, (\d+) warnings?, (\d+) info")
+FIX = re.compile(r"^  fix( +)")
 
 
 def write(path: Path, talk: Talk) -> Path:
@@ -62,7 +64,7 @@ def test_a_finding_has_its_rule_its_frames_and_a_fix(call: Call, wrong: Path) ->
     assert f"{wrong}: 14 errors" in done.out
     assert "unknown-method-not-refused" in done.out
     assert "#5, #6  the unknown method session/summarize was answered with -32603" in done.out
-    assert "fix  Answer unknown methods with -32601." in done.out
+    assert re.search("  fix +Answer unknown methods with -32601.", done.out)
     assert "\x1b" not in done.out
     assert len({line.index("fix  ") for line in done.out.splitlines() if "fix  " in line}) == 1
 
@@ -412,10 +414,10 @@ def test_a_rule_that_could_not_be_judged_is_not_called_idle(
         ["message-spans-lines"],
         {"not-json": "ValueError: no"},
     )
-    print_report("a", report, is_all=False)
+    print_reports({"a": ShownReport(report=report, left_out={})}, is_all=False)
     ending = capsys.readouterr().out.splitlines()[-1]
-    assert ending.startswith("1 of 3 rules applied to this recording; the other 1 had nothing")
-    assert "; 1 could not be checked; " in ending
+    begin = f"1 of {len(rules())} rules applied to this recording; 1 had nothing to check, "
+    assert ending.startswith(f"{begin}1 could not be checked, ")
 
 
 def test_the_rules_that_applied_the_others_and_the_unstable_ones_are_all(
@@ -423,8 +425,23 @@ def test_the_rules_that_applied_the_others_and_the_unstable_ones_are_all(
 ) -> None:
     for options in ([], ["--unstable"]):
         ending = call("lint", *options, str(wrong)).out.splitlines()[-1]
-        _, stable, idle, *unstable = map(int, re.findall(r"\d+", ending))
-        drafts = sum(not each.is_of(None) for each in rules().values())
-        assert stable + sum(unstable) == len(rules()) - drafts
-        assert bool(unstable) == (not options)
-        assert idle < stable
+        numbers = re.sub("--unstable|this recording", "", ending)
+        applied, total, *others = map(int, re.findall(r"\d+", numbers))
+        assert total == len(rules()) == applied + sum(others)
+        assert ("--unstable" in ending) == (not options)
+
+
+def test_several_files_end_with_their_sum_and_have_one_column(call: Call, wrong: Path) -> None:
+    shown = call(
+        "lint",
+        str(wrong),
+        str(RECORDINGS / "hello.acp.ndjson"),
+        str(RECORDINGS / "reading/trouble.acp.ndjson"),
+    ).out.splitlines()
+    counts = [found.groups() for line in shown if (found := COUNTS.search(line))]
+    *each, whole = [tuple(map(int, found)) for found in counts]
+    assert len(each) == 3
+    assert shown[-1].startswith("3 recordings: ")
+    assert whole == tuple(map(sum, zip(*each, strict=True)))
+    gaps = [found[1] for line in shown if (found := FIX.match(line))]
+    assert (len(gaps) > 3, len(set(gaps))) == (True, 1)

@@ -88,7 +88,7 @@ def test_recover_refuses_what_is_no_recording(call: Call, tmp_path: Path) -> Non
     assert done.err.splitlines() == [
         f"error: {file} is not a recording: its first line is not a header"
     ]
-    assert call("recover").err.startswith("error: missing FILE\n")
+    assert call("recover").err.startswith("error: missing FILE\nhint: usage: acp-console recover ")
 
 
 def test_recover_finds_nothing_in_the_empty_recording_of_a_killed_proxy(

@@ -50,6 +50,9 @@ def test_a_difference_fails_and_is_shown(corpus: Path, agent: Agent, call: Call)
     assert done.code == exit_codes.FOUND
     assert done.out.count("    - one, two\n    + one, three\n") == 2
     assert done.out.endswith("\n2 failed\n")
+    assert done.err == ""
+    done = call("test", str(corpus), "--", *agent(MISCOUNTING), "--other")
+    assert "note: all that failed were recorded with another command, such as " in done.err
     assert call("test", "--level", "shape", str(corpus), "--", *agent(MISCOUNTING)).code == 0
 
 
