@@ -41,7 +41,7 @@ from acp_protocol.concurrency import InterruptibleWaits
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.detect import is_official_agent
-from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
+from acp_protocol.dialects.spellings import BATCHES, BATCHES_HINT, NO_DIALECT, SENDS_BATCHES
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
@@ -69,9 +69,7 @@ from acp_protocol.version import VERSION
 LEFT_HINT: Final = (
     "the command has exited with code 0; something that it started holds its output open"
 )
-SENDS_BATCHES: Final = "sends arrays of messages (batches), which ACP does not have"
 WRITES_HEADERS: Final = "writes Content-Length headers before its messages, which ACP does not have"
-BATCHES_HINT: Final = "--dialect v2-batch accepts them"
 NO_AGENT_HINT: Final = "is it an ACP agent? Many need an argument such as --acp"
 SECOND_TRY_S: Final = 10.0
 """Seconds that an agent has to respond when it is started once more, in its dialect."""

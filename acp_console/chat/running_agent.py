@@ -20,9 +20,7 @@ import anyio
 from acp_console.agents.session_options import SessionOption
 from acp_console.agents.spec import AgentSpec, Login
 from acp_console.chat.connection import (
-    BATCHES_HINT,
     QUIET,
-    SENDS_BATCHES,
     AgentConnection,
     QuietTimes,
     connect_agent,
@@ -40,6 +38,7 @@ from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.events import Malformed
 from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
+from acp_protocol.dialects.spellings import BATCHES_HINT, SENDS_BATCHES
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json, is_array_of_messages
 from acp_protocol.transport.remote import (

@@ -41,7 +41,7 @@ from acp_protocol.client_duties import (
     write_file,
 )
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.spellings import BATCHES, WIRE_NAMES
+from acp_protocol.dialects.spellings import BATCHES, BATCHES_HINT, SENDS_BATCHES, WIRE_NAMES
 from acp_protocol.errors import (
     AcpError,
     ConnectionClosedError,
@@ -280,12 +280,15 @@ class Peer(CaseWire):
         Raises:
             ConnectionClosedError: the agent ends without a message.
             OperationTimeoutError: the agent sends no message.
-            RemoteProtocolError: the agent sends no message, but much else.
+            RemoteProtocolError: the agent sends no message, but much else, or an array of messages.
             LoginNotOfferedError: it does not offer the login that the user has chosen.
         """
         try:
             await self.initialize()
         except CaseFailedError:
+            if self.has_sent_array:
+                problem = f"the agent {SENDS_BATCHES}"
+                raise RemoteProtocolError(problem, hint=BATCHES_HINT) from None
             if not all(isinstance(each, InvalidMessage) for each in self.messages):
                 # What it sends instead of a result is judged.
                 return

@@ -26,6 +26,7 @@ from acp_inspector.session.events import RequestSent
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_inspector.session.turn import SessionTurn
+from acp_protocol.dialects.spellings import BATCHES_HINT, SENDS_BATCHES
 from acp_protocol.endpoint import Endpoint, ProtocolViolation
 from acp_protocol.errors import ConnectionClosedError, FrameTooLongError
 from acp_protocol.framing import Side, opposite
@@ -94,6 +95,8 @@ class CaseWire:
         """How the peer floods; empty if it does not."""
         self.is_left = False
         """Whether what the peer still sends is dropped."""
+        self.has_sent_array = False
+        """Whether it has sent an array in the case, and they are not taken."""
         self.turns: dict[tuple[str, RequestId], SessionTurn] = {}
         """The turns of our prompts, by the key of their id."""
         self._sessions = Sessions(exchanges=Exchanges(is_lean=True))
@@ -121,6 +124,7 @@ class CaseWire:
         """Begin a case: its frames are those from here on."""
         self._begun = len(self.journal)
         self._received = (0, 0)
+        self.has_sent_array = False
 
     def linted(self) -> Sequence[Entry]:
         """Return what the linter gets: of a flood only the start."""
@@ -211,7 +215,8 @@ class CaseWire:
         """Wait until `find` returns something.
 
         Raises:
-            CaseFailedError: it takes too long, or the peer ends first.
+            CaseFailedError: it takes too long, or the peer ends first, or sends an array, which may
+                hold what is awaited.
         """
         peer = opposite(self.side)
         limit = self.timeout if self.messages else START_FACTOR * self.timeout
@@ -223,6 +228,8 @@ class CaseWire:
                 if self.has_ended:
                     ended = self.flood or "closed the connection"
                     raise CaseFailedError(f"the {peer} {ended} before {what}")
+                if self.has_sent_array:
+                    raise CaseFailedError(f"the {peer} {SENDS_BATCHES}; {BATCHES_HINT}")
                 await change.wait()
         raise CaseFailedError(f"the {peer} did not send {what} within {limit:g} s")
 
@@ -282,7 +289,10 @@ class CaseWire:
     async def _accept_all(self, message: Message) -> None:
         """Accept a message, and those of an array; refuse what is none, where arrays are taken."""
         self._accept(message)
-        if not self.takes_batches or not isinstance(message, Batch | InvalidMessage):
+        if not self.takes_batches:
+            self.has_sent_array |= isinstance(message, Batch)
+            return
+        if not isinstance(message, Batch | InvalidMessage):
             return
         for event in self._arrays.receive(message.raw):
             if isinstance(event, Request):

@@ -32,7 +32,7 @@ from acp_protocol.client_duties import (
 from acp_protocol.concurrency import InterruptibleWaits
 from acp_protocol.connection import Connection
 from acp_protocol.dialects.registry import open_dialect
-from acp_protocol.dialects.spellings import BATCHES
+from acp_protocol.dialects.spellings import BATCHES, SENDS_BATCHES
 from acp_protocol.endpoint import ProtocolViolation
 from acp_protocol.errors import (
     AcpError,
@@ -60,7 +60,6 @@ from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.turns import TurnTracker
 from acp_protocol.version import VERSION
 
-SENDS_BATCHES: Final = "the agent sends arrays of messages (batches), which ACP does not have"
 BATCHES_HINT: Final = "the dialect v2-batch has them"
 REQUEST_TIMEOUT: Final = 30.0
 """Seconds that an agent has for a response, a whole turn included."""
@@ -281,7 +280,9 @@ class LiveAgent:
     def _note_violation(self, violation: ProtocolViolation) -> None:
         if violation.is_batch:
             # It may hold what is awaited.
-            self._waits.interrupt(RemoteProtocolError(SENDS_BATCHES, hint=BATCHES_HINT))
+            self._waits.interrupt(
+                RemoteProtocolError(f"the agent {SENDS_BATCHES}", hint=BATCHES_HINT)
+            )
 
     def _with_stderr(self, error: AcpError) -> AcpError:
         for line in self._opened.stderr_tail():

@@ -32,6 +32,9 @@ WIRE_NAMES: Final[Mapping[str, Mapping[str, str]]] = {
 
 BATCHES: Final = "v2-batch"
 """The draft of version 2 with batches: a setting of the connection, without a translator."""
+SENDS_BATCHES: Final = "sends arrays of messages (batches), which ACP does not have"
+"""What a peer does that has batches without this dialect, after what the peer is called."""
+BATCHES_HINT: Final = f"--dialect {BATCHES} accepts them"
 
 NO_DIALECT: Final = "none"
 """Chosen in place of a dialect, this means that none is recognised."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
+import anyio
 import pytest
 
 from acp_inspector.conformance.agent.judge import agent_suite
@@ -164,6 +166,32 @@ async def test_agent_that_only_floods_is_not_judged() -> None:
     flood = Defect("", lambda _, message: [b"y"] * 99)
     with pytest.raises(RemoteProtocolError, match="floods: it sent more than 20 messages"):
         await judge("v1", flood, max_messages=20)
+
+
+def in_an_array(wanted: str) -> Defect:
+    """Send the result of a method in an array, which may hold what a case waits for."""
+    return Defect(
+        "", lambda tag, message: json.dumps([message]).encode() if tag == wanted else message
+    )
+
+
+SENDS_ARRAYS = (
+    "the agent sends arrays of messages (batches), which ACP does not have; "
+    "--dialect v2-batch accepts them"
+)
+
+
+async def test_agent_that_opens_with_an_array_is_not_judged() -> None:
+    with pytest.raises(RemoteProtocolError) as caught:
+        await judge("v1", in_an_array("result initialize"), timeout=60)
+    assert str(caught.value) == SENDS_ARRAYS
+
+
+async def test_agent_that_sends_an_array_fails_the_case_without_a_wait() -> None:
+    with anyio.fail_after(20):
+        defect = in_an_array("result session/new")
+        report = await judge("v1", defect, ["session.new"], timeout=60)
+    assert [each.reason for each in report.results] == [SENDS_ARRAYS]
 
 
 async def test_agent_that_sends_nothing_later_is_given_up() -> None:
