@@ -73,7 +73,7 @@ SENTENCES: Final[Mapping[str, tuple[str, ...]]] = {
         "a response was held back for {seconds} s", BY, ", that to frame {of}",
         ", that to request {id}",
     ),
-    "http_request": ("HTTP request: {method} {path}",),
+    "http_request": ("HTTP request: {method} {path}", ", with frame {of} once more"),
     "http_response": (
         "HTTP response with status {status}", " to request {id}", BY, ": {why}", ": {body}",
     ),

@@ -412,8 +412,10 @@ class HttpTransport(HttpFrames):
         request = self._client.build_request(
             method, self._url, headers=headers, content=content, extensions=extensions
         )
-        number = self._note_request(request)
-        if posting is not None and self._observer is not None:
+        again = None if posting is None else posting.seq
+        number = self._note_request(request, again)
+        if posting is not None and again is None and self._observer is not None:
+            # One message, however often it is posted.
             posting.seq = self._observer.wire("client", self.framed(posting.post.frame)).seq
         is_opening = posting is not None and posting.post.is_opening
         try:
@@ -637,11 +639,13 @@ class HttpTransport(HttpFrames):
         if self._observer is not None:
             self._observer.event(name, **data)
 
-    def _note_request(self, request: httpx.Request) -> int:
+    def _note_request(self, request: httpx.Request, again: int | None = None) -> int:
+        """Note a request; `again` is the frame in its body, if an earlier request had it."""
         number = next(self._numbers)
         if self._observer is not None:
             path = shown_url(str(request.url))
             version = {"version": self._http_version} if self._http_version else {}
+            repeated = {} if again is None else {"of": again}
             headers = shown_headers(request.headers.multi_items(), self._agent.own_headers)
             self._observer.event(
                 "http_request",
@@ -650,6 +654,7 @@ class HttpTransport(HttpFrames):
                 path=path,
                 **version,
                 headers=headers,
+                **repeated,
             )
         return number
 

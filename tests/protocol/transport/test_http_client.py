@@ -9,6 +9,7 @@ import anyio
 import pytest
 
 from acp_inspector.journal import Frame, Journal, JournalEvent
+from acp_inspector.lint.engine import lint
 from acp_protocol.errors import AcpError, ConnectionClosedError, RequestFailedError
 from acp_protocol.jsonrpc import Json, encode, encode_error, encode_request, parse
 from acp_protocol.transport.http_client import open_http
@@ -419,7 +420,8 @@ async def test_a_refused_notification_is_reported() -> None:
 
 @pytest.mark.parametrize("status", [429, 503])
 async def test_what_is_too_much_now_is_sent_again(status: int) -> None:
-    """Rust dev: 429 while the budgets are full."""
+    """Rust dev: 429 while the budgets are full. It stays one message, and nobody is to blame."""
+    journal = Journal()
 
     async def handle(server: RawServer, exchange: Exchange) -> None:
         if exchange.name == "session/prompt" and len(server.requests("session/prompt")) < 3:
@@ -427,10 +429,15 @@ async def test_what_is_too_much_now_is_sent_again(status: int) -> None:
         else:
             await usual(server, exchange)
 
-    async with raw_server(handle) as server, http_client_of(server.url) as client:
+    async with raw_server(handle) as server, http_client_of(server.url, observer=journal) as client:
         await client.new_session()
         assert await client.prompt() == {"stopReason": "end_turn"}
     assert len(server.requests("session/prompt")) == 3
+    [prompt] = [each for each in frames(journal) if b"session/prompt" in each.data]
+    again = [each.data["of"] for each in events(journal) if "of" in each.data]
+    assert again == [prompt.seq, prompt.seq]
+    found = {each.rule.name for each in lint(journal.entries).findings}
+    assert not found & {"reused-pending-id", "concurrent-prompts", "wrong-post-response"}
 
 
 async def test_what_stays_too_much_is_given_up() -> None:
@@ -568,6 +575,8 @@ async def test_cookies_go_back_where_they_belong() -> None:
 
 
 async def test_the_same_origin_may_redirect() -> None:
+    journal = Journal()
+
     async def handle(server: RawServer, exchange: Exchange) -> None:
         if exchange.target == "/acp":
             await exchange.reply(307, location="/v1/acp")
@@ -576,9 +585,13 @@ async def test_the_same_origin_may_redirect() -> None:
 
     async with (
         raw_server(handle) as server,
-        http_client_of(server.url, token="t-0123456789") as client,
+        http_client_of(server.url, token="t-0123456789", observer=journal) as client,
     ):
         await client.new_session()
+    sent = [parse(each.data)["method"] for each in frames(journal) if each.side == "client"]
+    assert sent == ["initialize", "session/new"]
+    found = {each.rule.name for each in lint(journal.entries).findings}
+    assert not found & {"reused-pending-id", "wrong-initialize-response", "wrong-post-response"}
     moved = [each for each in server.seen if each.target == "/v1/acp"]
     assert [each.name for each in moved][:3] == ["initialize", "GET", "session/new"]
     assert {each.headers["authorization"] for each in server.seen} == {"Bearer t-0123456789"}

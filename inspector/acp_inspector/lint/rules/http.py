@@ -22,6 +22,8 @@ http_observed = LintSubject("http-observed", page="sdk 2.4.0")
 
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202
+REDIRECTED: Final = frozenset({307, 308})
+"""Statuses with which a POST is sent once more elsewhere, where it gets its response."""
 REFUSED: Final = frozenset({400, 501})
 SESSIONLESS: Final = frozenset({"$/cancel_request", "mcp/message"})
 """Methods whose messages belong to no session, even if they name one."""
@@ -88,7 +90,7 @@ def initialize_is_answered_at_once(
     if response is None or response[3].asks != "initialize":
         return None
     event, status, _, exchange = response
-    if CONNECTION in exchange.headers:
+    if CONNECTION in exchange.headers or status in REDIRECTED:
         return None
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
@@ -115,6 +117,8 @@ def posts_are_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> C
     if response is None or response[3].method != "POST" or response[3].asks == "initialize":
         return None
     event, status, _, exchange = response
+    if status in REDIRECTED:
+        return None
     if status == ACCEPTED or status >= 400:
         return OK
     return _problem(event, f"the POST is answered with {status}", exchange.frame)
@@ -466,9 +470,12 @@ def _keep_request(event: JournalEvent, carriage: HttpState) -> None:
     header_values = headers(event)
     if len(carriage.exchanges) >= EXCHANGES:
         del carriage.exchanges[next(iter(carriage.exchanges))]
-    carriage.exchanges[id_] = HttpRequest(
-        id_, event.seq, method.upper(), _text(version), header_values
-    )
+    request = HttpRequest(id_, event.seq, method.upper(), _text(version), header_values)
+    if isinstance(repeated := event.data.get("of"), int):
+        for each in carriage.exchanges.values():
+            if each.frame == repeated:
+                request.frame, request.is_batch, request.asks = repeated, each.is_batch, each.asks
+    carriage.exchanges[id_] = request
     if method.upper() == "DELETE" and CONNECTION in header_values:
         carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
 
