@@ -69,6 +69,8 @@ class SentRequest:
     """The result of the response, if it succeeded."""
     error: dict[str, Json] | None = None
     """The error of the response, if it failed."""
+    is_refused: bool = False
+    """The server refused the POST that carried it: the agent never got it."""
 
 
 @dataclass(slots=True)
@@ -271,6 +273,17 @@ class LintState:
             self.requests[key] = later.popleft()
             if not later:
                 del self.later[key]
+
+    def refuse(self, key: IdKey) -> None:
+        """Record that the server refused the POST with the newest request of an id."""
+        ask = self.later[key][-1] if key in self.later else self.requests.get(key)
+        if ask is None:
+            return
+        ask.is_refused = True
+        session = None if ask.session is None else self.sessions.get(ask.session)
+        for waiting in () if session is None else (session.prompts, session.replays):
+            if ask in waiting:
+                waiting.remove(ask)
 
     def waiting(
         self, side: Side, method: str | None = None, session: str | None = None

@@ -34,6 +34,9 @@ def update_state(context: Context) -> None:
         if state.version is None and context.method not in INITIALIZE and is_late:
             state.version = state.assumed_version(context.side)
     if context.kind == "request" and (key := context.key) is not None:
+        if (earlier := state.requests.get(key)) is not None and earlier.is_refused:
+            # It is sent again.
+            state.close(key)
         ask = SentRequest(
             context.seq,
             context.time,

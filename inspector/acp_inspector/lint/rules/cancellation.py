@@ -95,7 +95,9 @@ def cancelled_request_unanswered(context: Context) -> CheckResult:
 def cancelled_requests_were_answered(ending: EndContext) -> CheckResult:
     found: list[Problem] = []
     for ask in ending.state.open():
-        if ask.cancelled is not None and ending.point.time - ask.cancelled.time > GRACE_S:
+        if ask.cancelled is None or ask.is_refused:
+            continue
+        if ending.point.time - ask.cancelled.time > GRACE_S:
             text = f"{ask.method} with the id {quoted(ask.id)} was cancelled, but never answered"
             found.append(Problem(text, (ask.seq, ask.cancelled.seq)))
     return tuple(found) or None

@@ -178,7 +178,7 @@ def reused_pending_id(context: Context) -> CheckResult:
     if context.key is None or context.id is None:
         return None
     earlier = context.state.requests.get(context.key)
-    if earlier is not None:
+    if earlier is not None and not earlier.is_refused:
         return context.problem(
             f"the id {quoted(context.id)} is that of a request that still has no response yet",
             earlier,
@@ -265,7 +265,7 @@ def unanswered_request(ending: EndContext) -> CheckResult:
     return tuple(
         Problem(f"{ask.method} with the id {quoted(ask.id)} {what}", (ask.seq,), severity)
         for ask in ending.state.open()
-        if not ask.method.startswith("_")
+        if not (ask.method.startswith("_") or ask.is_refused)
         and opposite(ask.side) not in ending.state.of(LineState).deep
     )
 

@@ -13,7 +13,7 @@ from acp_inspector.journal import JournalEvent, StderrChunk
 from acp_inspector.lint import on
 from acp_inspector.lint.context import OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import LintSubject, check, fix, track, track_event
-from acp_inspector.lint.state import LintState
+from acp_inspector.lint.state import IdKey, LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
@@ -22,6 +22,7 @@ http_observed = LintSubject("http-observed", page="sdk 2.4.0")
 
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202
+FIRST_REFUSAL: Final = 400
 REDIRECTED: Final = frozenset({307, 308})
 """Statuses with which a POST is sent once more elsewhere, where it gets its response."""
 REFUSED: Final = frozenset({400, 501})
@@ -371,6 +372,8 @@ class HttpRequest:
     is_batch: bool = False
     asks: str | None = None
     """The method of that frame."""
+    key: IdKey | None = None
+    """The side and the id of that frame."""
     ended: bool = False
     first: str | None = None
     """The method of the first message on a WebSocket."""
@@ -441,7 +444,8 @@ def _keep_frame(context: Context) -> None:
         exchange.spoken += 1
     elif event.name == "http_request":
         exchange.frame, exchange.is_batch = context.seq, context.kind == "batch"
-        exchange.asks = context.method if context.kind == "request" else None
+        if context.kind == "request":
+            exchange.asks, exchange.key = context.method, context.key
 
 
 @track_event
@@ -459,6 +463,8 @@ def _keep(entry: StderrChunk | JournalEvent, state: LintState) -> None:
         return
     if entry.name == "http_response":
         _keep_response(entry, exchange, carriage)
+        if (exchange.status or 0) >= FIRST_REFUSAL and exchange.key is not None:
+            state.refuse(exchange.key)
     elif entry.name in {"ws_close", "http_end"}:
         exchange.ended = True
 
@@ -474,7 +480,8 @@ def _keep_request(event: JournalEvent, carriage: HttpState) -> None:
     if isinstance(repeated := event.data.get("of"), int):
         for each in carriage.exchanges.values():
             if each.frame == repeated:
-                request.frame, request.is_batch, request.asks = repeated, each.is_batch, each.asks
+                request.frame, request.is_batch = repeated, each.is_batch
+                request.asks, request.key = each.asks, each.key
     carriage.exchanges[id_] = request
     if method.upper() == "DELETE" and CONNECTION in header_values:
         carriage.deleted.setdefault(header_values[CONNECTION], event.seq)

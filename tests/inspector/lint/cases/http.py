@@ -276,3 +276,42 @@ def a_page_with_a_token_is_let_in(talk: Talk) -> None:
 def a_page_of_the_same_host_is_let_in(talk: Talk) -> None:
     wire = Wire(talk)
     wire.stream(Origin="http://localhost:8080", Host="localhost:8080")
+
+
+def refused_and_sent_again(talk: Talk) -> None:
+    wire = Wire(talk)
+    _, stream = wire.open()
+    for status in (429, 503, 202):
+        block = {"type": "text", "text": "Hi"}
+        prompt = message("session/prompt", {"sessionId": "s1", "prompt": [block]}, 2)
+        wire.post(prompt, CONNECTION | JSON | {"Acp-Session-Id": "s1"}, status)
+    wire.event(stream, {"id": 2, "result": {"stopReason": "end_turn"}})
+
+
+@keeps("reused-pending-id")
+def a_refused_post_is_sent_again(talk: Talk) -> None:
+    refused_and_sent_again(talk)
+
+
+@keeps("concurrent-prompts")
+def a_refused_prompt_is_sent_again(talk: Talk) -> None:
+    refused_and_sent_again(talk)
+
+
+@keeps("unanswered-request")
+def a_refused_post_gets_no_message(talk: Talk) -> None:
+    wire = Wire(talk)
+    connection, _ = wire.open()
+    asked = message("session/new", {"cwd": CWD, "mcpServers": []}, 7)
+    wire.post(asked, status=400)
+    wire.post(asked | {"id": 8})
+    wire.event(connection, {"id": 8, "result": {"sessionId": "s2"}})
+    talk.end()
+
+
+@breaks("reused-pending-id")
+def an_accepted_post_is_sent_again(talk: Talk) -> None:
+    wire = Wire(talk)
+    wire.open()
+    wire.post(LIST)
+    wire.post(LIST)
