@@ -27,6 +27,9 @@ FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 TYPES: Final = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 
 
+NO_FORMAT: Final = "no PNG, JPEG, GIF or WebP image"
+
+
 class ImageError(AcpError):
     """An image is not drawn; the message says why, behind "not drawn: "."""
 
@@ -72,7 +75,7 @@ def decode_image(data: str, room: Room) -> DecodedImage:
     except (pillow.DecompressionBombError, pillow.DecompressionBombWarning):
         raise ImageError(_TOO_MANY) from None
     except pillow.UnidentifiedImageError:
-        raise ImageError("no PNG, JPEG, GIF or WebP image") from None
+        raise ImageError(NO_FORMAT) from None
     except Exception:  # noqa: BLE001 - decoders raise whatever they meet in damaged data
         raise ImageError("its data is damaged") from None
 

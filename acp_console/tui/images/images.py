@@ -16,6 +16,7 @@ from acp_console.tui.images.decode import (
     MAX_BYTES,
     MAX_COLUMNS,
     MAX_ROWS,
+    NO_FORMAT,
     TYPES,
     DecodedImage,
     ImageError,
@@ -97,7 +98,7 @@ class Images:
             return None
         mime_type, data = found
         if mime_type not in TYPES:
-            return "only PNG, JPEG, GIF and WebP images are drawn"
+            return NO_FORMAT
         if len(data) > MAX_BYTES * 4 // 3 + 4:
             return f"more than {MAX_BYTES >> 20} MiB"
         room = Room(max(min(width, MAX_COLUMNS), 1), MAX_ROWS, self.graphics.cell)

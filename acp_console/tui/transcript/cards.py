@@ -31,7 +31,7 @@ from acp_console.tui.transcript.call_content import (
 )
 from acp_console.tui.transcript.code import without_colors
 from acp_console.tui.transcript.markdown import BlockScanner, MarkdownRenderer, Part
-from acp_console.tui.transcript.piece_rows import image_rows, piece_rows, with_caption, with_note
+from acp_console.tui.transcript.piece_rows import attachment_rows, piece_rows
 from acp_console.tui.transcript.rows import Heights, Look, Row, Run, cells, wrapped
 from acp_console.wording.calls import call_result, kind_word
 from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
@@ -696,10 +696,8 @@ def card_of(item: Item) -> Card:
 
 
 def _chip(block: Json, width: int, look: Look, lead: Sequence[Run] = ()) -> list[Row]:
-    """Return the row of content that is not text, below the image that it is."""
-    image, about = image_rows(block, width, look, lead)
-    text = with_note(f"[{described(block)}]", about)
-    return with_caption(image, [Row([(text, look.muted)], lead, opens=True)])
+    """Return the rows of content that is not text, below the image that it is."""
+    return attachment_rows(f"[{described(block)}]", block, width, look, lead)
 
 
 def _cut(text: str, width: int) -> str:

@@ -57,7 +57,8 @@ def piece_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> lis
         case "note":
             return wrapped([(escape_controls(piece.text), look.muted)], width, lead)
         case "attachment":
-            return _attachment_rows(piece, width, look, lead)
+            text = escape_controls(piece.text)
+            return attachment_rows(text, piece.block, width, look, lead)
         case "code":
             return _code_rows(piece, width, look, lead)
         case "diff" if look.is_split and width - cells(lead) >= SPLIT_WIDTH:
@@ -78,22 +79,26 @@ def _code_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> lis
     return _numbered(rows, piece, look)
 
 
-def _attachment_rows(piece: Piece, width: int, look: Look, lead: Sequence[Run]) -> list[Row]:
-    image, about = image_rows(piece.block, width, look, lead)
-    text = with_note(escape_controls(piece.text), about)
-    caption = wrapped([(text, look.muted)], width, lead)
-    for row in caption:
+def attachment_rows(
+    caption: str, block: Json, width: int, look: Look, lead: Sequence[Run] = ()
+) -> list[Row]:
+    """Return the rows of content that is not text: its caption, below the image that it is.
+
+    A caption stands in brackets; nothing is copied of the image.
+    """
+    image, about = _image_rows(block, width, look, lead)
+    text = f"{caption[:-1]} · {about}]" if about else caption
+    rows = wrapped([(text, look.muted)], width, lead)
+    for row in rows:
         row.opens = True
-    return with_caption(image, caption)
+    if image:
+        rows[0].joins = ""
+    return [*image, *rows]
 
 
-def image_rows(
-    block: Json, width: int, look: Look, lead: Sequence[Run] = ()
-) -> tuple[list[Row], str]:
+def _image_rows(block: Json, width: int, look: Look, lead: Sequence[Run]) -> tuple[list[Row], str]:
     """Return the rows of an image that the terminal shows, and what its caption says of it."""
-    if look.images is None:
-        return [], ""
-    found = look.images.find(block, width - cells(lead))
+    found = None if look.images is None else look.images.find(block, width - cells(lead))
     if found is None:
         return [], ""
     if isinstance(found, str):
@@ -103,18 +108,6 @@ def image_rows(
         for number in range(found.rows)
     ]
     return rows, found.about
-
-
-def with_note(caption: str, about: str) -> str:
-    """Return a caption, which stands in brackets, with what more is known."""
-    return f"{caption[:-1]} · {about}]" if about else caption
-
-
-def with_caption(image: list[Row], caption: list[Row]) -> list[Row]:
-    """Put a caption under the rows of an image, of which nothing is copied."""
-    if image:
-        caption[0].joins = ""
-    return [*image, *caption]
 
 
 @dataclass(frozen=True, slots=True)
