@@ -43,8 +43,8 @@ from acp_console.tui.images.images import Images
 from acp_console.tui.images.terminal import (
     TERMINAL_FD,
     Graphics,
-    ImageSetting,
     cell_size,
+    environment_setting,
     find_graphics,
     kept_setting,
 )
@@ -616,16 +616,15 @@ def run_console(
     record: Path | None = None,
     continued: StoredSession | None = None,
     theme: str | None = None,
-    images: ImageSetting | None = None,
 ) -> int:
     """Run the console until the user leaves; return the exit code.
 
     `record` is where the traffic of all chats is recorded. `continued` is a session of `agent` to
-    go on with. `images` overrides what the configuration says of them.
+    go on with.
     """
     from acp_console.kept.session_store import open_user_store
 
-    store, graphics = open_user_store(), _graphics(images)
+    store, graphics = open_user_store(), _find_graphics()
 
     @cache
     def history() -> PromptHistory:
@@ -668,23 +667,20 @@ def _say_how_to_resume(app: ConsoleApp) -> None:
         sys.stderr.flush()
 
 
-def _graphics(images: ImageSetting | None) -> Graphics | None:
+def _find_graphics() -> Graphics | None:
     """Return how the terminal shows images, before the screens take it."""
-    if images is None:
-        images = "auto"
+    setting = environment_setting(os.environ)
+    if setting is None:
+        setting = "auto"
         # What is wrong with its place is reported where it is read.
         with suppress(AcpError):
-            images = kept_setting(config_path())
-    return find_graphics(images, os.environ)
+            setting = kept_setting(config_path())
+    return find_graphics(setting, os.environ)
 
 
-def run_watch(
-    sources: Sequence[TrafficSource],
-    theme: str | None = None,
-    images: ImageSetting | None = None,
-) -> int:
+def run_watch(sources: Sequence[TrafficSource], theme: str | None = None) -> int:
     """Look at traffic of others until the user leaves; return the exit code."""
-    graphics = _graphics(images)
+    graphics = _find_graphics()
     return _run(
         lambda timer: ConsoleApp(
             cwd=Path.cwd(),

@@ -22,11 +22,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
+from acp_protocol.errors import AcpError
+
 GraphicsProtocol: TypeAlias = Literal["kitty", "sixel"]
 ImageSetting: TypeAlias = Literal["auto", "off", "kitty", "sixel"]
 """How images are shown: as the terminal says it can, not at all, or by one protocol."""
 
 IMAGE_SETTINGS: Final[tuple[ImageSetting, ...]] = get_args(ImageSetting)
+VARIABLE: Final = "ACP_CONSOLE_IMAGES"
 DEFAULT_CELL: Final = (10, 20)
 """Pixels of a cell where the terminal does not say: those of a VT340."""
 MAX_CELL: Final = 128
@@ -63,6 +66,10 @@ _PLACEHOLDERS_SINCE: Final = (0, 28)
 _SIXEL: Final = b"4"
 
 
+class ImageSettingError(AcpError):
+    """The environment has no setting for images that there is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Graphics:
     """How images are drawn."""
@@ -81,6 +88,21 @@ def may_show_images(environment: Mapping[str, str]) -> bool:
     if _VARIABLES & environment.keys() or environment.get("TERM_PROGRAM") in _PROGRAMS:
         return True
     return _TERM.fullmatch(environment.get("TERM", "")) is not None
+
+
+def environment_setting(environment: Mapping[str, str]) -> ImageSetting | None:
+    """Return what the environment says, which overrides the configuration; None: nothing.
+
+    Raises:
+        ImageSettingError: it says something else.
+    """
+    value = environment.get(VARIABLE)
+    if not value:
+        return None
+    if value not in IMAGE_SETTINGS:
+        choices = ", ".join(IMAGE_SETTINGS)
+        raise ImageSettingError(f"{VARIABLE}: choose from {choices}, not {value!r}")
+    return value
 
 
 def kept_setting(path: Path) -> ImageSetting:

@@ -12,6 +12,8 @@ import pytest
 
 from acp_console.tui.images.terminal import (
     Graphics,
+    ImageSettingError,
+    environment_setting,
     find_graphics,
     graphics_by,
     kept_setting,
@@ -108,6 +110,13 @@ def test_keys_that_were_typed_before_the_screens_are_left_to_them() -> None:
     finally:
         os.close(program)
         os.close(terminal)
+
+
+def test_the_environment_may_have_a_setting_and_none_that_there_is_not() -> None:
+    assert environment_setting({}) is None
+    assert environment_setting({"ACP_CONSOLE_IMAGES": "sixel"}) == "sixel"
+    with pytest.raises(ImageSettingError, match="choose from auto, off, kitty, sixel, not 'on'"):
+        environment_setting({"ACP_CONSOLE_IMAGES": "on"})
 
 
 @pytest.mark.parametrize(
