@@ -173,7 +173,7 @@ def proxy_entries(proxies: Iterable[RunningProxy]) -> list[Entry]:
     ]
 
 
-def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
+def recording_entries(folder: Path) -> list[Entry]:
     """Return the newest recordings in a folder and in the folders below it."""
     found: list[tuple[float, int, Path]] = []
     for pattern in PATTERNS:
@@ -188,7 +188,7 @@ def recording_entries(folder: Path, now: datetime | None = None) -> list[Entry]:
     found.sort(reverse=True)
     entries: list[Entry] = []
     for changed, size, path in found[:RECORDINGS]:
-        when = age(datetime.fromtimestamp(changed, UTC), now)
+        when = age(datetime.fromtimestamp(changed, UTC))
         name = single_line(str(path.relative_to(folder)), 60)
         note = f"{format_size(size, digits=0)}  {when}"
         source = FileSource(path)

@@ -469,10 +469,10 @@ def load_snapshot() -> Snapshot:
         ) from None
 
 
-def open_catalogue(environment: Mapping[str, str] = os.environ) -> Catalogue:
+def open_catalogue() -> Catalogue:
     """Return the agents of this user.
 
     Raises:
         InvalidFileError: the configuration is invalid; the message lists all that is, with lines.
     """
-    return Catalogue(load_config(environment), load_snapshot(), ChoiceStore(), environment)
+    return Catalogue(load_config(), load_snapshot(), ChoiceStore())

@@ -87,11 +87,11 @@ class SessionOption:
         current = self.current if isinstance(self.current, str) else ""
         return names.get(current, current)
 
-    def value_after(self, step: int = 1) -> Json:
+    def value_after(self) -> Json:
         """Return the value after the current one, the first one after the last."""
         ids = [id_ for id_, _ in self.values]
         place = ids.index(self.current) if self.current in ids else -1
-        return ids[(place + step) % len(ids)] if ids else None
+        return ids[(place + 1) % len(ids)] if ids else None
 
     @property
     def is_boolean(self) -> bool:

@@ -137,14 +137,12 @@ class TableText:
         return Fit(tuple(shown), tuple(widths[each] for each in shown), hidden)
 
 
-def join_cells(
-    cells: Sequence[str], widths: Sequence[int], right: Collection[int], *, gap: int = GAP
-) -> str:
+def join_cells(cells: Sequence[str], widths: Sequence[int], right: Collection[int]) -> str:
     """Return cells side by side; those at the positions `right` are aligned to the right."""
     fitted = (
         fit_cell(cell, widths[place], is_right=place in right) for place, cell in enumerate(cells)
     )
-    return (" " * gap).join(fitted)
+    return (" " * GAP).join(fitted)
 
 
 def fit_cell(cell: str, width: int, *, is_right: bool = False) -> str:

@@ -16,6 +16,8 @@ OUTPUT_VERSION: Final = 1
 """Version of the JSON output of all commands."""
 CELL_WIDTH: Final = 60
 """Characters of untrusted text in a table, at most."""
+STRAY_WIDTH: Final = 80
+"""Characters of a quoted line that is no message, at most."""
 _FENCED: Final = re.compile(r"(`{3,}+|~{3,}+)([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
 _NOTHING: Final = object()
 """No value follows."""
@@ -108,9 +110,9 @@ def plural(count: int, word: str) -> str:
     return f"{format_number(count)} {word}" if count == 1 else f"{format_number(count)} {word}s"
 
 
-def stray_line_text(data: bytes, width: int = 80) -> str:
+def stray_line_text(data: bytes) -> str:
     """Return a line that is no message as a quotation, and what is known about it."""
-    quoted = single_line(data.decode(errors="replace"), width)
+    quoted = single_line(data.decode(errors="replace"), STRAY_WIDTH)
     about = _about_stray_line(data)
     return f"{quoted} ({about})" if about else quoted
 

@@ -51,10 +51,6 @@ def as_int(value: Json) -> int | None:
     return value if type(value) is int else None
 
 
-def as_bool(value: Json) -> bool | None:
-    return value if isinstance(value, bool) else None
-
-
 def get(value: Json, key: str) -> Json:
     found: Json = value
     return found.get(key) if isinstance(value, dict) else None

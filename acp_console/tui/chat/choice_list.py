@@ -235,10 +235,6 @@ class ChoiceList(Vertical):
         for line in self.lines:
             line.is_live = is_live(line.place)
 
-    @property
-    def were_seen(self) -> bool:
-        return all(each.was_seen for each in self.lines)
-
 
 def _is_there(widget: Widget) -> bool:
     """Return whether a widget has its parts: what is called later may come when it is removed."""

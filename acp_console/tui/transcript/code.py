@@ -32,6 +32,8 @@ MAX_LEXING_S: Final = 1.0
 """Seconds after which code stays without colours."""
 DIM: Final = 0.6
 """The share of its colour that dim output keeps; the rest is background."""
+TAB: Final = 8
+"""Columns of a tab in the output of a program."""
 _COLOR: Final = re.compile(r"(\x1b\[[0-9;:]{0,100}m)")
 _VISIBLE: Final = Style(conceal=False)
 
@@ -113,7 +115,7 @@ def _true(color: RichColor) -> Color:
     return Color(*color.get_truecolor(DIMMED_MONOKAI))
 
 
-def colored_lines(text: str, look: Look, tab: int = 8) -> list[list[Run]]:
+def colored_lines(text: str, look: Look) -> list[list[Run]]:
     """Return the lines of output in its own colours."""
     lines: list[list[Run]] = [[]]
     column = 0
@@ -122,8 +124,8 @@ def colored_lines(text: str, look: Look, tab: int = 8) -> list[list[Run]]:
             if number:
                 lines.append([])
                 column = 0
-            begin = " " * (column % tab)
-            if expanded := (begin + piece).expandtabs(tab)[len(begin) :]:
+            begin = " " * (column % TAB)
+            if expanded := (begin + piece).expandtabs(TAB)[len(begin) :]:
                 lines[-1].append((expanded, style))
                 column += cells([(expanded, style)])
     return lines

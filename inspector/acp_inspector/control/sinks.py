@@ -42,17 +42,14 @@ class LogSource(Protocol):
         ...
 
 
-def frames_of(log: LogSource, at: int, limit: int = MAX_MEMORY_BYTES) -> Iterator[Frame]:
+def frames_of(log: LogSource, at: int) -> Iterator[Frame]:
     """Yield the frames in a log from an offset on, as far as they are written by now.
 
-    Args:
-        log: The log.
-        at: The offset.
-        limit: Bytes that are read at most.
+    At most `MAX_MEMORY_BYTES` are read.
     """
 
     def pieces() -> Iterator[bytes]:
-        begin, end = at, at + limit
+        begin, end = at, at + MAX_MEMORY_BYTES
         while begin < end:
             data, begin = log.read(begin)
             if not data:

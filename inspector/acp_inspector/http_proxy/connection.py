@@ -212,7 +212,6 @@ class ProxyConnection:
         raw: bytes,
         carrier: Carrier,
         wire: bytes = b"",
-        ending: bytes = b"\n",
     ) -> InterceptedFrame | None:
         """Record a frame behind the event of what carries it.
 
@@ -223,7 +222,7 @@ class ProxyConnection:
             is_wanted = channel is not None and not channel.pass_by()
             if channel is not None and is_wanted:
                 channel.announce()
-            frame = await self._record(side, name, data, raw, ending)
+            frame = await self._record(side, name, data, raw)
             if channel is None or not is_wanted:
                 return InterceptedFrame.of(frame)
             self._carriers[frame.seq] = carrier, wire
@@ -247,7 +246,7 @@ class ProxyConnection:
         return channel is not None and channel.wants_frames
 
     async def _record(
-        self, side: Side, name: str, data: dict[str, Json], raw: bytes, ending: bytes
+        self, side: Side, name: str, data: dict[str, Json], raw: bytes, ending: bytes = b"\n"
     ) -> Frame:
         recorder, wire = self.session.recorder, WireFrame(b"", raw, ending)
         if recorder is None:

@@ -12,7 +12,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Container, Generator, Iterable, Iterator, Sequence
+from collections.abc import Container, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from heapq import merge
@@ -296,14 +296,16 @@ class IndexedRecording:
     def bad_lines(self) -> Iterator[BadLine]:
         """Yield the bad lines among the indexed rows that can be found without decoding all rows.
 
-        If the digest of the last footer matches, that is every bad line before it. `check_lines`
-        decodes every row.
+        If the digest of the last footer matches, that is every bad line before it. Footers with a
+        wrong digest and a cut line count, too.
         """
-        return self._bad_among(map(self._row, self._index.rows_of(LineKind.BAD)))
-
-    def check_lines(self) -> Iterator[BadLine]:
-        """Decode all indexed rows, and yield the bad lines."""
-        return self._bad_among(self)
+        bad = map(self._row, self._index.rows_of(LineKind.BAD))
+        changed = (
+            BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row)) for row in self._changed
+        )
+        known = (row for row in bad if isinstance(row, BadLine))
+        yield from merge(known, changed, key=attrgetter("line"))
+        yield from (row for row in self.rest if isinstance(row, BadLine))
 
     def head(self, count: int) -> list[Row]:
         """Return the first rows, indexed or not."""
@@ -413,15 +415,6 @@ class IndexedRecording:
 
     def _bad_line(self, at: int, reason: str) -> BadLine:
         return BadLine(self._index.row_at(at) + 2 if at < self._end else 0, reason, at)
-
-    def _bad_among(self, rows: Iterable[Row]) -> Iterator[BadLine]:
-        """Yield the bad lines among `rows`, the footers with a wrong digest, and a cut line."""
-        bad = (row for row in rows if isinstance(row, BadLine))
-        changed = (
-            BadLine(row + 2, DIGEST_MISMATCH, self._index.offset(row)) for row in self._changed
-        )
-        yield from merge(bad, changed, key=attrgetter("line"))
-        yield from (row for row in self.rest if isinstance(row, BadLine))
 
     def _offset_of(self, seq: int) -> int | None:
         """Return the offset of entry `seq`, by binary search."""

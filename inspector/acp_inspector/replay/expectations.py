@@ -308,9 +308,7 @@ def _have_same_lines(one: Json, other: Json) -> bool:
 # Learning
 
 
-def propose(
-    left: Sequence[Entry], right: Sequence[Entry], *, level: Level = "semantic"
-) -> Expectations:
+def propose(left: Sequence[Entry], right: Sequence[Entry]) -> Expectations:
     """Return expectations by which two recordings of one conversation are equal.
 
     Whatever differs counts as unstable. What a replay always compares goes on to differ, and so
@@ -319,7 +317,7 @@ def propose(
     """
     proposal = Expectations()
     for _ in range(MAX_ROUNDS):
-        found = compare_with(proposal, left, right, level=level)
+        found = compare_with(proposal, left, right, level="semantic")
         known = len(proposal.ignore) + len(proposal.match)
         for pair in found.pairs:
             step = pair.left or pair.right

@@ -171,17 +171,6 @@ class Annotations:
                 self._add_verdict(broke, violation(finding))
             self.findings_revision += 1
 
-    def withdraw_findings(self, findings: Iterable[_Finding]) -> None:
-        """Remove all findings of a connection, which were added before."""
-        for finding in findings:
-            self.finding_counts[finding.severity] -= 1
-            for n in finding.frames:
-                if 0 < n < MAX_ENTRY:
-                    self._ranks[n] = 0
-                    _reach(self._places, n)
-                    self._places[n] = 0
-            self.findings_revision += 1
-
     def feed_linter(self, linter: _Linter[_Fed_contra], row: _Fed_contra) -> None:
         """Feed a linter, and add what it finds.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Final, Literal, TypeAlias
+from typing import Final
 
 from acp_inspector.session.events import CallChanged, RequestSent, ResponseReceived, SessionEvent
 from acp_inspector.session.exchanges import Exchange
@@ -16,8 +16,6 @@ from acp_inspector.views.subjects import permitted_call
 from acp_inspector.views.wait_graph import USER_METHODS
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
-
-Spender: TypeAlias = Literal["person", "tools", "agent"]
 
 _STEPS: Final = (RequestSent, ResponseReceived, CallChanged)
 _ENDED: Final = frozenset({"completed", "failed", "cancelled"})

@@ -57,14 +57,14 @@ def open_regular(path: Path, *, is_followed: bool = False) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
-def read_regular(path: Path, max_bytes: int, *, is_followed: bool = False) -> bytes:
+def read_regular(path: Path, max_bytes: int) -> bytes:
     """Return the content of a regular file.
 
     Raises:
         IrregularFileError: it is none, or has more than `max_bytes`.
         OSError: it cannot be read.
     """
-    with open_regular(path, is_followed=is_followed) as file:
+    with open_regular(path) as file:
         content = file.read(max_bytes + 1)
     if len(content) > max_bytes:
         raise IrregularFileError(f"it is larger than {max_bytes} bytes", path)

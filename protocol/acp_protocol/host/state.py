@@ -6,7 +6,6 @@ Source: XDG Base Directory Specification, `XDG_STATE_HOME`.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -18,13 +17,13 @@ AGENT_HOME: Final = f"{AGENT_PREFIX}HOME"
 """A directory in which our agent keeps its configuration and keys instead of in the user's."""
 
 
-def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
+def state_directory() -> Path:
     """Return the user's directory for state, whether it exists or not.
 
     Raises:
         RuntimeError: the user has no home.
     """
-    home = environment.get("XDG_STATE_HOME", "")
+    home = os.environ.get("XDG_STATE_HOME", "")
     # The specification requires to ignore relative paths.
     base = Path(home) if home.startswith("/") else Path.home() / ".local" / "state"
     return base / APP_NAME

@@ -126,7 +126,6 @@ class Stage(CaseWire):
         """Whether only `initialize` is served as yet."""
         self.is_older = False
         """Whether the client speaks only versions before that of the persona."""
-        self.was_cancelled = False
         self._close = close
         self._play = play
         self._turn: anyio.CancelScope | None = None
@@ -191,7 +190,6 @@ class Stage(CaseWire):
                     self.first_prompt = at
                 self._tasks.start_soon(self._respond, message)
             case Notification(method="session/cancel"):
-                self.was_cancelled = True
                 if self._turn is not None:
                     self._turn.cancel()
             case _:

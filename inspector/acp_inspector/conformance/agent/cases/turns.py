@@ -481,9 +481,9 @@ def _calls(turn: Turn) -> dict[str, list[str]]:
     return found
 
 
-async def _tool_turn(peer: Peer, kind: str, session: str | None = None) -> Turn:
+async def _tool_turn(peer: Peer, kind: str) -> Turn:
     text = peer.prompt_text(kind)
-    turn = await peer.setup_turn(session or await peer.new_session(), text)
+    turn = await peer.setup_turn(await peer.new_session(), text)
     if not _calls(turn):
         raise NotReachedError(f"the prompt for {kind} led to no tool call")
     return turn
