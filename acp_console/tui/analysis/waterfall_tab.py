@@ -266,7 +266,7 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
         place = self._place_of_aim(answer)
         turn = None if place is None else self._turn_at(answer.bars, place)
         if place is not None:
-            self._zoom = None if turn is None else answer.bars[turn]
+            self._zoom = None if turn is None else self._fitting_zoom(answer.bars, turn)
         self._show_bars(answer.bars, heading)
         if place is not None:
             self.lines.choose(place)
@@ -313,6 +313,18 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
         if bars[place].depth < 2:
             return None
         return next(at for at in range(place, -1, -1) if bars[at].turn is not None)
+
+    def _fitting_zoom(self, bars: Sequence[Bar], turn: int) -> Bar:
+        """Return the turn, or all rows in view where most of them lie outside of it."""
+        height = max(self.lines.size.height, 1)
+        first = max(min(turn, len(bars) - height), 0)
+        rows = [bar for bar in bars[first : first + height] if bar.depth]
+        chosen = bars[turn]
+        inside = [bar for bar in rows if bar.began <= chosen.ended and bar.ended >= chosen.began]
+        if 2 * len(inside) >= len(rows):
+            return chosen
+        began, ended = min(bar.began for bar in rows), max(bar.ended for bar in rows)
+        return Bar("rows in view", began, ended, "", 0, -1)
 
     def action_zoom(self) -> None:
         line = self.lines.chosen

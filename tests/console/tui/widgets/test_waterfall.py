@@ -17,6 +17,7 @@ from acp_inspector.journal import Frame
 from acp_inspector.views.session_model import SessionModel
 from tests.console.tui.analysis_app import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until
+from tests.inspector.talks import answer, frames, prompt
 
 AXIS_BEGINS = 40 + room.TIMES + 2
 """The first column of the bars, of 100."""
@@ -144,3 +145,19 @@ async def test_it_opens_at_the_turn_of_the_chosen_row() -> None:
         app.pane.open_tab("waterfall", at=2)
         await until(pilot, lambda: "z shows all" not in say(app))
         assert app.pane.open.lines.cursor == 1
+
+
+async def test_where_few_rows_are_of_the_turn_it_shows_the_time_of_all_in_view() -> None:
+    turns = [
+        said
+        for id_ in range(1, 20)
+        for said in (prompt(id_, "hi"), answer("agent", id_, {"stopReason": "end_turn"}))
+    ]
+    app = AnalysisApp(frames(*turns))
+    async with app.run_test(size=(100, 24)) as pilot:
+        app.pane.open_tab("waterfall", at=len(turns))
+        await until(pilot, lambda: "rows in view" in say(app))
+        # Nearly empty, it would have one bar and signs that others are earlier.
+        assert "‹" not in say(app)
+        await pilot.press("z")
+        await until(pilot, lambda: "z shows all" not in say(app))
