@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final, TypeAlias
@@ -56,6 +57,32 @@ class Line:
         action = action.truncate(room, ellipsis=True).pad_right(max(room - action.cell_length, 0))
         return Content.assemble((keys, "$text-accent"), action, (f"  {self.group}", "$text-muted"))
 
+    def rank(self, words: Sequence[str]) -> int:
+        """Return how well it fits the words that are sought; 0: one of them is missing."""
+        action, text = self.action.casefold(), self.text.casefold()
+        if not all(_begins_a_word(word, text) for word in words):
+            return 0
+        whole = " ".join(words)
+        found = (action.startswith(whole), whole in action,
+                 all(_begins_a_word(word, action) for word in words))  # fmt: skip
+        return 4 - found.index(True) if True in found else 1
+
+    def highlighted(self, words: Sequence[str]) -> Content:
+        """Return what it does, with the words that are sought."""
+        shown = Content(self.action)
+        for word in words:
+            if (found := re.search(_word(word), self.action, re.IGNORECASE)) is not None:
+                shown = shown.stylize("bold underline", *found.span())
+        return shown
+
+
+def _word(word: str) -> str:
+    return rf"(?<!\w){re.escape(word)}"
+
+
+def _begins_a_word(word: str, text: str) -> bool:
+    return re.search(_word(word), text) is not None
+
 
 _COMMANDS: Final = {command.id: command for command in COMMANDS}
 _GROUPS: Final[dict[Scope, str]] = {
@@ -103,11 +130,11 @@ class CommandProvider(Provider):
             yield DiscoveryHit(line.shown(Content(line.action), self._width), line.run, line.text)
 
     async def search(self, query: str) -> Hits:
-        matcher = self.matcher(query)
+        words = query.casefold().split()
         for line in self._lines:
-            if (score := matcher.match(line.text)) > 0:
-                shown = line.shown(matcher.highlight(line.action), self._width)
-                yield Hit(score, shown, line.run, line.text)
+            if rank := line.rank(words):
+                shown = line.shown(line.highlighted(words), self._width)
+                yield Hit(rank, shown, line.run, line.text)
 
     @property
     def _width(self) -> int:

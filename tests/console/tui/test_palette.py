@@ -75,6 +75,16 @@ async def test_command_is_found_by_its_words_and_run(tmp_path: Path) -> None:
         await until(pilot, lambda: app.screen.query_one(TrafficPane).table.cursor == 8)
 
 
+def test_only_what_has_the_words_is_found() -> None:
+    save = Line("Chat", "Save or export the talk", lambda: None, "^s", "Save")
+    jump = Line("Chat", "Go to the next permission request", lambda: None)
+    assert [each.rank(["export"]) > 0 for each in (save, jump)] == [True, False]
+    # What begins with the words comes first; other words may stand anywhere.
+    assert save.rank(["save"]) > save.rank(["export"]) > save.rank(["chat"]) > 0
+    assert save.rank(["exp", "talk"]) > 0
+    assert not save.rank(["export", "next"])
+
+
 @pytest.mark.long
 async def test_tabs_and_the_commands_of_the_open_one_are_offered() -> None:
     app = ConsoleApp(cwd=Path(), watch=[FileSource(HELLO)])
