@@ -170,11 +170,11 @@ _TABLE: Final[dict[Scope, tuple[Command, ...]]] = {
     "watch": (
         Command("watch.next", "f3", "next_source", "Next", "Show the next proxy or recording"),
         Command("watch.back", "q", "back", "Back", "Go back to the first screen"),
-        Command("watch.view", "ctrl+t", "view", "Talk",
+        Command("watch.view", "ctrl+t,f2", "view", "Talk",
                 "Show the conversation, the traffic, or both"),
         Command("watch.save", "ctrl+s", "save", "Save",
                 "Save or export rows: as a recording, Markdown, HTML or text", False),
-        Command("watch.intercept", "B,f2", "intercept", "Breakpoints",
+        Command("watch.intercept", "B", "intercept", "Breakpoints",
                 "List, add and remove breakpoints"),
     ),
     "traffic": (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Final, get_args
 
@@ -25,7 +25,7 @@ from acp_console.wording.statistics import (
     turn_cells,
 )
 from acp_console.wording.tables import TableText
-from acp_console.wording.values import format_number
+from acp_console.wording.values import format_number, plural
 from acp_inspector.filter.ast import And, Compare, format_expression
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.statistics import MethodStatistics
@@ -34,12 +34,14 @@ MAX_ROWS: Final = 2000
 """Rows of one table."""
 WORDS_WIDTH: Final = 36
 """Columns of the names of methods and steps before others are dropped."""
-MAX_HIDDEN_NAMES: Final = 3
-"""Hidden columns that are named, at most."""
 
 
-ORDERS: Final[dict[By, str]] = {"method": "max", "session": "agent", "turn": "took"}
-"""The column that each table is sorted by first."""
+ORDERS: Final[dict[By, tuple[str, ...]]] = {
+    "method": ("max", "p99", "p90", "p50", "count"),
+    "session": ("agent", "turns"),
+    "turn": ("took",),
+}
+"""The columns that each table is sorted by first; the first that has room counts."""
 SIGNS: Final = {True: "▼", False: "▲"}
 
 
@@ -112,7 +114,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
                 TABLES[answer.by], answer.rows, least=WORDS_WIDTH, sorted_by=column, sign=sign
             )
             if hidden := self._table.fit(self.lines.width).hidden:
-                heading += f" · no room for {_some_names(hidden)}"
+                heading += f" · {plural(len(hidden), 'column')} hidden"
             if self._is_newly_sorted:
                 self._is_newly_sorted = False
                 self.lines.choose(0)
@@ -126,8 +128,7 @@ class StatisticsTab(AnalysisTab[SessionModel, Counted]):
     def action_sort(self) -> None:
         """Sort by the next column that is shown; after the last one, not at all."""
         shown = self._shown_columns()
-        first = ORDERS[self.by]
-        begin = shown.index(first) if first in shown else 0
+        begin = next((shown.index(each) for each in ORDERS[self.by] if each in shown), 0)
         columns = [*shown[begin:], *shown[:begin]]
         order = self._order
         if order is None or order.column not in columns:
@@ -195,12 +196,6 @@ def _rows(model: SessionModel, by: By) -> Iterator[tuple[list[Cell], int | str |
         case "turn":
             for turn, tally in counted_turns(model):
                 yield turn_cells(model, turn, tally), turn.began
-
-
-def _some_names(names: Sequence[str]) -> str:
-    if len(names) <= MAX_HIDDEN_NAMES + 1:
-        return ", ".join(names)
-    return f"{', '.join(names[:MAX_HIDDEN_NAMES])} and {len(names) - MAX_HIDDEN_NAMES} more"
 
 
 def _alike(tally: MethodStatistics) -> str:

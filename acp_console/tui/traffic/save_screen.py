@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -23,7 +24,7 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Dialog
 from acp_console.tui.path_input import PathInput
 from acp_console.tui.toggles import SignedCheckbox, SignedRadioButton
-from acp_console.wording.values import format_number, format_size, plural
+from acp_console.wording.values import below_home, format_number, format_size, plural
 from acp_inspector.filter.entries import EntrySequence
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -94,11 +95,12 @@ class SaveScreen(Dialog[SaveRequest | None]):
         with Vertical() as box:
             box.border_title = "Save"
             yield PathInput(f"{self._file_name}{SUFFIXES[self._format]}", id="save-path")
+            yield Static(id="save-folder", markup=False)
             with Horizontal():
                 with RadioSet(id="save-rows"):
                     for name, rows in self._selections.items():
                         yield SignedRadioButton(
-                            Content(f"{name} ({format_number(len(rows))})"),
+                            Content(f"{name} ({_counted(name, rows)})"),
                             name == self._chosen,
                             disabled=not rows,
                         )
@@ -111,7 +113,15 @@ class SaveScreen(Dialog[SaveRequest | None]):
 
     def on_mount(self) -> None:
         self.line.focus()
+        self.show_folder()
         self._preview()
+
+    @on(PathInput.Changed)
+    def show_folder(self) -> None:
+        """Say in which folder the file will be, as far as the line names one."""
+        path = self._path()
+        where = "" if path is None else f"in {below_home(path.parent)}"
+        self.query_one("#save-folder", Static).update(single_line(where, 200))
 
     @on(RadioSet.Changed, "#save-rows")
     def choose_rows(self, event: RadioSet.Changed) -> None:
@@ -161,15 +171,25 @@ class SaveScreen(Dialog[SaveRequest | None]):
         self.dismiss(SaveRequest(path, rows, self._format, self._redacts, is_there))
 
     def _target(self) -> Path | None:
+        path = self._path()
+        if path is None:
+            self.notify("Write the name of a file", severity="warning")
+        return path
+
+    def _path(self) -> Path | None:
+        """Return the file that the line names; None if it names none."""
         text = self.line.value.strip()
-        try:
+        with suppress(OSError, RuntimeError, ValueError):
             path = Path(text).expanduser().absolute()
             if text and "\0" not in text and not path.is_dir():
                 return path
-        except (OSError, RuntimeError, ValueError):
-            pass
-        self.notify("Write the name of a file", severity="warning")
         return None
+
+
+def _counted(name: str, rows: Sequence[int]) -> str:
+    """Return how many rows there are, with what they are where the name does not say it."""
+    unit = "" if "row" in name else " entry" if len(rows) == 1 else " entries"
+    return f"{format_number(len(rows))}{unit}"
 
 
 async def save_as_wanted(

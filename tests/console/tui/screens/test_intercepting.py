@@ -142,7 +142,7 @@ def traffic(app: ConsoleApp) -> TrafficPane:
 
 async def break_on(pilot: Pilot[Any], text: str) -> None:
     """Set a breakpoint by keys and a paste."""
-    await pilot.press("f2")
+    await pilot.press("B")
     await until(pilot, lambda: isinstance(pilot.app.screen, BreakpointsScreen))
     screen: Any = pilot.app.screen
     screen.filter.focus()

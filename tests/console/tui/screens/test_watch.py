@@ -222,7 +222,7 @@ async def test_a_recording_cannot_be_interfered_with_nor_followed_and_nobody_off
         await until(pilot, lambda: "Filter" in say(app).splitlines()[-1])
         assert "Breakpoints" not in say(app).splitlines()[-1]
         assert "Follow" not in say(app).splitlines()[-1]
-        await pilot.press("f2", "f")
+        await pilot.press("B", "f")
         assert isinstance(app.screen, WatchScreen)
         assert "following" not in say(app)
 

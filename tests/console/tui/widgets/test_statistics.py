@@ -65,11 +65,13 @@ def test_a_turn_says_where_its_time_went() -> None:
     assert shown["longest"] == "100 ms fs/read a"
 
 
-async def test_columns_without_room_are_told() -> None:
+async def test_columns_without_room_are_counted_and_sorting_begins_with_one_that_is_shown() -> None:
     app = AnalysisApp(talk())
     async with app.run_test(size=(80, 24)) as pilot:
         app.pane.open_tab("statistics")
-        await until(pilot, lambda: "no room for" in say(app))
+        await until(pilot, lambda: "4 columns hidden" in say(app))
+        await pilot.press("s")
+        await until(pilot, lambda: "sorted by p90 ▼" in say(app))
 
 
 def test_a_method_leads_to_a_filter_for_it_whatever_its_name() -> None:
