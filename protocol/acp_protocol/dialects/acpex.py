@@ -57,6 +57,7 @@ from acp_protocol.dialects.spellings import WIRE_NAMES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, as_string, get_object
 from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
+from acp_protocol.schema.words import TOOL_CALL_STATUSES
 from acp_protocol.tool_calls import is_final
 
 _NUMBER: Final = re.compile(r"\A\s*\d{1,9}[.)]\s+")
@@ -78,7 +79,7 @@ def read_update(update: Object) -> list[Object] | None:
             return [_read_tool_call(members)]
         case "tool_call_update" if isinstance(members.get("toolCallId"), str):
             if "output" in members:
-                return [tool_output(members["toolCallId"], members["output"])]
+                return [tool_output(members["toolCallId"], members["output"], members)]
             more = without(members, "content", "function") | _read_function(members)
             return [{"sessionUpdate": "tool_call_update"} | more]
         case "plan" if isinstance(members.get("steps"), list):
@@ -117,18 +118,28 @@ def write_update(update: Object) -> list[Object] | None:
             return None
 
 
-def tool_output(id: Json, output: Json) -> Object:  # noqa: A002
-    """Return the official update of a tool call that has ended with `output`."""
+def tool_output(id: Json, output: Json, members: Object) -> Object:  # noqa: A002
+    """Return the official update of a tool call with `output`, which has ended.
+
+    The dialects have no status here, but one in `members` counts: the call has failed, or goes on.
+    """
+    status = members.get("status")
     text = output if isinstance(output, str) else encode(output).decode()
     block = {"type": "content", "content": {"type": "text", "text": text}}
     raw: Object = {"rawOutput": output} if isinstance(output, dict) else {}
     return {
         "sessionUpdate": "tool_call_update",
         "toolCallId": id,
-        "status": "completed",
+        "status": status if status in TOOL_CALL_STATUSES[1] else "completed",
         "content": [block] if text else [],
         **raw,
     }
+
+
+def unlike_completed(update: Object) -> Object:
+    """Return the status of an official tool call that puts something out, unless it is done."""
+    status = update.get("status", "in_progress")
+    return {} if status == "completed" else {"status": status}
 
 
 def output_text(update: Object) -> str:
@@ -179,7 +190,7 @@ def _read_tool_call(members: Object) -> Object:
 
 def _write_tool_update(update: Object) -> Object:
     content = {"toolCallId": update.get("toolCallId"), "output": _output(update)}
-    return {"kind": "tool_call_update", "content": content}
+    return {"kind": "tool_call_update", "content": content | unlike_completed(update)}
 
 
 def _output(update: Object) -> str | None:

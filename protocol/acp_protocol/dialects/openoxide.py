@@ -25,7 +25,13 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Self
 
-from acp_protocol.dialects.acpex import output_text, plan_entry, tool_call, tool_output
+from acp_protocol.dialects.acpex import (
+    output_text,
+    plan_entry,
+    tool_call,
+    tool_output,
+    unlike_completed,
+)
 from acp_protocol.dialects.base import (
     PERMISSION,
     PROMPT,
@@ -125,7 +131,8 @@ def _write_tool_update(update: Object) -> list[Object]:
             events.append({"type": "diff", "id": id_, "path": path, "unified_diff": diff})
     text = output_text(update)
     if text or is_final(update.get("status")):
-        events.append({"type": "tool_result", "id": id_, "output": text})
+        result = {"type": "tool_result", "id": id_, "output": text}
+        events.append(result | unlike_completed(update))
     return events
 
 
@@ -319,7 +326,7 @@ class Openoxide(Dialect):
                 call = tool_call(event["id"], event)
                 return call | ({"rawInput": event["input"]} if "input" in event else {})
             case "tool_result" if isinstance(event.get("id"), str):
-                return tool_output(event["id"], event.get("output", ""))
+                return tool_output(event["id"], event.get("output", ""), event)
             case "plan_step" if isinstance(event.get("step"), str):
                 return _read_step(event, self._turn(session).steps)
             case "diff" if _is_diff(event):

@@ -373,7 +373,7 @@ def test_a_tool_call_that_is_done_already_is_written_with_its_output(dialect: Ac
     }
     first, second = said(*dialect.write(json.dumps(update(official)).encode(), "agent"))
     assert first["params"]["update"]["kind"] == "tool_call"
-    output = {"toolCallId": "c", "output": "no such file"}
+    output = {"toolCallId": "c", "output": "no such file", "status": "failed"}
     assert second["params"]["update"] == {"kind": "tool_call_update", "content": output}
 
 

@@ -67,6 +67,26 @@ def test_a_diff_and_an_output_of_one_call_add_to_each_other(dialect: str) -> Non
     assert (call["status"], call["content"]) == ("completed", [DIFF, OUTPUT])
 
 
+@pytest.mark.parametrize("status", ["completed", "failed", "in_progress", None])
+@pytest.mark.parametrize("dialect", EVENTS)
+def test_an_output_says_how_the_call_is_unless_it_is_done(dialect: str, status: str | None) -> None:
+    """The dialects have no status, so an output alone means that the call is done."""
+    given = {"content": [OUTPUT]} | ({} if status is None else {"status": status})
+    params: Json = {"sessionId": "s1", "update": CHANGE | given}
+    frames = open_dialect(dialect).write(encode_notification("session/update", params), "agent")
+    assert (b'"status"' in b"".join(frames)) == (status != "completed")
+    assert call_of(open_dialect(dialect), frames)["status"] == (status or "in_progress")
+
+
+@pytest.mark.parametrize("status", ["exploded", "cancelled", [], {}, None])
+@pytest.mark.parametrize("dialect", EVENTS)
+def test_a_status_that_version_1_does_not_have_means_nothing(dialect: str, status: Json) -> None:
+    (raw,) = events(dialect, 2)
+    said = json.dumps({"output": "1 line", "status": status})[1:-1].encode()
+    raw = raw.replace(b'"output":"1 line"', said)
+    assert call_of(open_dialect(dialect), [raw])["status"] == "completed"
+
+
 def test_a_diff_may_come_after_the_output() -> None:
     call = call_of(open_dialect("openoxide"), events("openoxide", 0, 2, 1))
     assert call["content"] == [OUTPUT, DIFF]
