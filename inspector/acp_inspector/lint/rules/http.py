@@ -48,8 +48,11 @@ def _request(entry: StderrChunk | JournalEvent) -> tuple[JournalEvent, str, dict
 def _response(
     entry: StderrChunk | JournalEvent, state: LintState
 ) -> tuple[JournalEvent, int, dict[str, str], HttpRequest] | None:
-    """Return a response's event, its status, its headers, and the exchange."""
-    if not isinstance(entry, JournalEvent) or entry.name != "http_response":
+    """Return a response's event, its status, its headers, and the exchange.
+
+    None for other entries, and for a response of the proxy in place of the server's.
+    """
+    if not isinstance(entry, JournalEvent) or entry.name != "http_response" or "by" in entry.data:
         return None
     exchange, status = state.of(HttpState).exchange(entry), entry.data.get("status")
     if exchange is None or not isinstance(status, int):

@@ -42,6 +42,15 @@ def initialize_is_accepted_only(talk: Talk) -> None:
 
 
 @keeps("wrong-initialize-response")
+def a_proxy_answers_for_a_server_that_it_does_not_reach(talk: Talk) -> None:
+    wire = Wire(talk)
+    id_ = wire.request("POST", JSON)
+    talk.send("client", message("initialize", ASKED, 0))
+    talk.event("http_response", id=id_, status=502, by="proxy")
+    wire.initialize()
+
+
+@keeps("wrong-initialize-response")
 def a_connection_that_was_refused_has_no_id(talk: Talk) -> None:
     wire = Wire(talk)
     wire.post(message("initialize", ASKED, 0), JSON, status=200)
