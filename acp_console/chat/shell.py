@@ -17,7 +17,7 @@ from typing import Final
 
 import anyio
 
-from acp_console.wording.transcript_markdown import code_block
+from acp_console.wording.message_markdown import code_block
 from acp_inspector.session.items import TerminalItem, ToolCallItem
 from acp_protocol.errors import AgentStartError
 from acp_protocol.host.terminals import (

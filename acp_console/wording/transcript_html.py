@@ -8,6 +8,7 @@ from hashlib import sha256
 from html import escape
 from typing import TYPE_CHECKING, Any, Final
 
+from acp_console.wording.message_markdown import new_parser
 from acp_console.wording.values import plural
 
 if TYPE_CHECKING:
@@ -38,6 +39,9 @@ blockquote { margin: 1rem 0; padding-left: 1rem; border-left: 3px solid var(--li
   color: var(--muted); }
 table { border-collapse: collapse; }
 th, td { padding: .2rem .6rem; border: 1px solid var(--line); }
+.left { text-align: left; }
+.center { text-align: center; }
+.right { text-align: right; }
 summary { color: var(--muted); cursor: pointer; }
 """
 
@@ -52,6 +56,7 @@ def html_page(markdown: Iterable[str]) -> Iterator[str]:
     """
     renderer = _renderer()
     tokens = renderer.parse("\n".join(markdown))
+    _align_by_class(tokens)
     title = next((each.content for each in tokens if each.type == "inline"), "")
     digest = b64encode(sha256(_STYLE.encode()).digest()).decode()
     yield "<!doctype html>"
@@ -69,13 +74,27 @@ def html_page(markdown: Iterable[str]) -> Iterator[str]:
 
 
 def _renderer() -> MarkdownIt:
-    # It takes time to import.
-    from markdown_it import MarkdownIt
-
-    found = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
-    found.disable("image")
+    found = new_parser().enable(["table", "strikethrough"])
+    # A definition would not be shown.
+    found.disable(["image", "reference"])
     found.add_render_rule("fence", _fence)
     return found
+
+
+def _align_by_class(tokens: Sequence[Token]) -> None:
+    """Align the cells of tables by classes: styles of their own are forbidden in the page."""
+    for each in tokens:
+        if each.type in {"th_open", "td_open"} and (style := str(each.attrs.pop("style", ""))):
+            each.attrSet("class", style.removeprefix("text-align:"))
+
+
+def _diff_lines(lines: Sequence[str]) -> Iterator[str]:
+    """Yield the lines of a diff, escaped; those that name the files are not marked."""
+    is_head = any(line.startswith("@@") for line in lines)
+    for line in lines:
+        is_head = is_head and not line.startswith("@@")
+        name = None if is_head else _SIGNS.get(line[:1])
+        yield f"<{name}>{escape(line)}</{name}>" if name else escape(line)
 
 
 def _fence(
@@ -90,9 +109,7 @@ def _fence(
     lines = tokens[at].content.rstrip("\n").split("\n")
     shown = [escape(line) for line in lines]
     if tokens[at].info.strip() == "diff":
-        shown = [
-            f"<{name}>{line}</{name}>" if (name := _SIGNS.get(line[:1])) else line for line in shown
-        ]
+        shown = list(_diff_lines(lines))
     block = "<pre><code>{}</code></pre>\n".format("\n".join(shown))
     if len(lines) <= MAX_OPEN_LINES:
         return block

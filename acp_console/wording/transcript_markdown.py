@@ -9,6 +9,7 @@ from typing import Final, assert_never
 
 from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
+from acp_console.wording.message_markdown import code_block, contained
 from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
 from acp_console.wording.values import format_size, json_text
 from acp_inspector.session.conversation import Conversation
@@ -23,7 +24,7 @@ from acp_inspector.session.items import (
     TurnEnd,
     UserMessage,
 )
-from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
+from acp_protocol.host.sanitize import prose_text, single_line
 from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 
@@ -31,8 +32,6 @@ WIDTH: Final = 160
 """Characters of a line that is made from untrusted text, at most."""
 MAX_DIFF_CHARS: Final = 400_000
 """Characters of two texts up to which their difference is worked out."""
-_TICKS: Final = re.compile(r"`{3,}")
-_FENCE: Final = re.compile(r"^ {0,3}(?:```|~~~)", re.MULTILINE)
 _MARKS: Final = re.compile(r"([\\`*_\[\]<>#|~])")
 _STEPS: Final = {"completed": "[x]"}
 
@@ -73,7 +72,7 @@ def markdown_lines(
     agent: str,
     note_on: Callable[[Item], str] = lambda item: "",
 ) -> Iterator[str]:
-    """Yield a conversation; the texts of user and agent are Markdown already and stay so.
+    """Yield a conversation; texts of user and agent are Markdown and stay within their messages.
 
     Args:
         items: the conversation.
@@ -120,33 +119,16 @@ def _item(item: Item) -> Iterator[str]:
 
 def _message(item: TextItem) -> Iterator[str]:
     for number, (text, block) in enumerate(item.segments()):
-        lines = prose_text(text).rstrip().splitlines()
-        lines += _open_fence("\n".join(lines))
+        lines = contained(prose_text(text).rstrip())
         yield from ["", *lines] if number and lines else lines
         if block is not None:
             yield from ["", _block(block)] if lines else [_block(block)]
 
 
-def _open_fence(text: str) -> list[str]:
-    """Return the line that ends a block of code at the end of a text, if that is open.
-
-    What follows would count as a part of it.
-    """
-    if not _FENCE.search(text):
-        return []
-    # It takes time to import, and most texts do without.
-    from markdown_it import MarkdownIt
-
-    parse = MarkdownIt("commonmark").parse
-    last = parse(text)[-1]
-    is_open = last.type == "fence" and parse(f"{text}\n\n# end")[-1].type == "fence"
-    return [last.markup] if is_open else []
-
-
 def _quoted(heading: str, item: TextItem) -> Iterator[str]:
     yield f"> {heading}"
     yield ">"
-    yield from (f"> {line}".rstrip() for line in prose_text(item.text).splitlines())
+    yield from (f"> {line}".rstrip() for line in contained(prose_text(item.text)))
 
 
 def _call(item: ToolCallItem) -> Iterator[str]:
@@ -203,14 +185,6 @@ def _block(block: Json) -> str:
     if all(each is None for each in about[1:]):
         about.append(json_text(block))
     return f"*[{markdown_text(' '.join(each for each in about if each))}]*"
-
-
-def code_block(text: str, language: str = "") -> Iterator[str]:
-    """Yield a block of code; its fence is longer than any in the text."""
-    fence = "`" * (max(map(len, _TICKS.findall(text)), default=2) + 1)
-    yield f"{fence}{language}"
-    yield from escape_controls(text).rstrip("\n").splitlines()
-    yield fence
 
 
 def markdown_text(text: str) -> str:

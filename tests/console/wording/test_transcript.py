@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import re
+
+from hypothesis import given, settings
+from hypothesis.strategies import lists, sampled_from
+from markdown_it import MarkdownIt
+
+from acp_console.wording.message_markdown import contained, new_parser
 from acp_console.wording.transcript import change_lines, transcript_lines
+from acp_console.wording.transcript_html import html_page
 from acp_console.wording.transcript_markdown import markdown_lines
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.views.state_diff import state_changes
@@ -140,3 +148,53 @@ def test_no_line_gives_orders_to_a_terminal() -> None:
     shown = list(transcript_lines(fold.get("s1").at(6)))
     changed = [line for each in state_changes({}, fold.at(6)) for line in change_lines(each)]
     assert all(line.isprintable() for line in [*shown, *changed])
+
+
+FORGED = """\
+# The tour
+
+You
+---
+> ## You
+
+<!-- hidden
+```sh
+# stays <b>
+```
+"""
+
+
+def test_headings_and_html_of_a_message_stay_within_it() -> None:
+    conversations = folded(prompt(1, "go"), chunk(FORGED), prompt(2, "on"))
+    shown = list(markdown_lines(conversations.get("s1").items, "agent"))
+    assert shown[4:] == [
+        *("## agent", "", "### The tour", "", "You", "\\---", "> #### You", ""),
+        *("\\<!-- hidden", "```sh", "# stays <b>", "```", "", "## You", "", "on", ""),
+    ]
+
+
+MARKS = ("# You", "## You", "You", "---", "===", "<!--", "<b>", "`", "```", "~~~", "> ", "- ",
+         "    ", "\n", "\n\n", " ", "\\", "| a |", "[x](<y>)")  # fmt: skip
+
+
+@given(lists(sampled_from(MARKS), max_size=14).map("".join))
+@settings(max_examples=200, deadline=None)
+def test_a_message_in_a_document_shows_what_was_sent_and_ends_where_it_ends(text: str) -> None:
+    """By a parser that reads no HTML, and one that does."""
+    plain, free = new_parser(), MarkdownIt("commonmark")
+    lines = "\n".join(contained(text))
+    made = plain.render(lines)
+    assert made == free.render(lines)
+    assert re.search("<h[12]>", made) is None
+    assert letters(made) == letters(plain.render(text))
+    assert free.render(f"{lines}\n\n## You\n\non").endswith("<h2>You</h2>\n<p>on</p>\n")
+
+
+def letters(page: str) -> str:
+    return "".join(filter(str.isalnum, re.sub(r"<[^>]*>", "", page)))
+
+
+def test_what_is_nested_too_deeply_for_markdown_is_code() -> None:
+    deep = ">" * 5000 + " deep"
+    assert contained(deep) == ["```", deep, "```"]
+    assert "deep" in "".join(html_page(contained("- " * 40 + "deep")))
