@@ -22,12 +22,11 @@ from contextlib import ExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from subprocess import PIPE, STDOUT
+from subprocess import STDOUT
 from typing import Final, Self
 
 import anyio
 import anyio.to_thread
-from anyio.abc import Process
 
 from acp_protocol.concurrency import BackgroundTasks
 from acp_protocol.errors import AgentStartError
@@ -43,6 +42,7 @@ from acp_protocol.host.process_marks import (
     signal_marked,
 )
 from acp_protocol.host.start_error import agent_start_error
+from acp_protocol.host.started_process import StartedProcess
 
 STRAY_POLL_INTERVAL_S: Final = 0.02
 """Seconds between two checks for remaining processes."""
@@ -148,16 +148,18 @@ class ChildProcess:
 
     def __init__(
         self,
-        process: Process,
+        process: StartedProcess,
         command: tuple[str, ...],
         stdin: FdSendStream,
         stdout: FdReceiveStream,
+        stderr: FdReceiveStream | None,
         mark: ProcessMarker,
         guard: OrphanGuard,
     ) -> None:
         self._mark = mark
         self._guard = guard
         self._process = process
+        self._stderr = stderr
         self._tail = StderrTail()
         self._stderr_done = anyio.Event()
         self._is_stopped = False
@@ -257,19 +259,21 @@ class ChildProcess:
                     await self._stderr_done.wait()
                 tasks.cancel_scope.cancel()
             await self.stdout.aclose()
+            if self._stderr is not None:
+                await self._stderr.aclose()
         with anyio.move_on_after(grace, shield=True):
-            await self._process.aclose()
+            await self._process.wait()
         # From now on nothing notices when its id is reused.
         self._guard.unwatch(self.pid)
         return self.exit_code
 
     async def read_stderr(self, on_stderr: Callable[[bytes], object] | None) -> None:
         """Read stderr until its end; `spawn` runs this beside the child."""
-        if self._process.stderr is None:
+        if self._stderr is None:
             self._stderr_done.set()
             return
         try:
-            async for chunk in self._process.stderr:
+            async for chunk in self._stderr:
                 self._tail.feed(chunk)
                 if on_stderr is not None:
                     on_stderr(chunk)
@@ -352,17 +356,16 @@ async def spawn(
 
 @dataclass(frozen=True, slots=True)
 class _Ends:
-    """The descriptors between us and a child: pipes of our own, or a terminal.
-
-    Our pipes are read faster than those of asyncio.
-    """
+    """The descriptors between us and a child: pipes, or a terminal."""
 
     stdin: int
     stdout: int
     stderr: int
-    """A descriptor of the child, or `PIPE` or `STDOUT`."""
+    """A descriptor of the child, or `STDOUT`."""
     outgoing: int
     incoming: int
+    errors: int | None = None
+    """What reads stderr, if that is apart from stdout."""
     prefix: tuple[str, ...] = ()
     """Words before the command."""
 
@@ -370,7 +373,10 @@ class _Ends:
     def pipes(cls, *, is_joined: bool) -> Self:
         stdin, outgoing = os.pipe()
         incoming, stdout = os.pipe()
-        return cls(stdin, stdout, STDOUT if is_joined else PIPE, outgoing, incoming)
+        if is_joined:
+            return cls(stdin, stdout, STDOUT, outgoing, incoming)
+        errors, stderr = os.pipe()
+        return cls(stdin, stdout, stderr, outgoing, incoming, errors)
 
     @classmethod
     def terminal(cls, columns: int) -> Self:
@@ -379,15 +385,19 @@ class _Ends:
         # A session leader that opens a terminal gets it as its own: for job control, ^C and
         # /dev/tty.
         opened = ("/bin/sh", "-c", 'exec "$@" <"$0" >"$0" 2>&1', os.ttyname(childs))
-        return cls(childs, os.dup(childs), STDOUT, os.dup(ours), ours, opened)
+        return cls(childs, os.dup(childs), STDOUT, os.dup(ours), ours, prefix=opened)
 
     def close_childs(self) -> None:
         os.close(self.stdin)
         os.close(self.stdout)
+        if self.stderr != STDOUT:
+            os.close(self.stderr)
 
     def close_ours(self) -> None:
         os.close(self.outgoing)
         os.close(self.incoming)
+        if self.errors is not None:
+            os.close(self.errors)
 
 
 async def _start(
@@ -407,18 +417,18 @@ async def _start(
             ends = open_ends()
             childs.callback(ends.close_childs)
             ours.callback(ends.close_ours)
-            process = await anyio.open_process(
+            process = StartedProcess.start(
                 (*ends.prefix, *command),
                 stdin=ends.stdin,
                 stdout=ends.stdout,
                 stderr=ends.stderr,
                 cwd=cwd,
                 env=mark.added_to(env),
-                start_new_session=True,
             )
         except (OSError, ValueError) as problem:
             raise agent_start_error(command[0], problem) from None
         guard.watch(process.pid)
         ours.pop_all()
     writer, reader = FdSendStream(ends.outgoing), FdReceiveStream(ends.incoming)
-    return ChildProcess(process, command, writer, reader, mark, guard)
+    errors = None if ends.errors is None else FdReceiveStream(ends.errors)
+    return ChildProcess(process, command, writer, reader, errors, mark, guard)
