@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +23,7 @@ from acp_protocol.transport.http_guard import Access
 from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, ServerLimits
+from acp_protocol.transport.serving import run_served
 
 TEXT: Final = "x" * 100
 """What each update says; the frame then has the usual length of a streamed piece of text."""
@@ -91,4 +93,4 @@ async def serve(tls: TlsFiles | None) -> None:
 
 if __name__ == "__main__":
     files = TlsFiles(Path(sys.argv[1]), Path(sys.argv[2])) if sys.argv[1:] else None
-    anyio.run(serve, files)
+    run_served(partial(serve, files))

@@ -14,7 +14,7 @@ from acp_protocol.net import is_host_name, is_server_address
 from acp_protocol.transport.http_runner import UNIX
 from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
-from acp_protocol.transport.serving import ended_by_signals, open_listener
+from acp_protocol.transport.serving import ended_by_signals, open_listener, run_served
 
 
 def listen(options: argparse.Namespace, proxy_options: ProxyOptions) -> AcpError | None:
@@ -41,7 +41,7 @@ def listen(options: argparse.Namespace, proxy_options: ProxyOptions) -> AcpError
                         return problem
                 return None
 
-            return anyio.run(run)
+            return run_served(run)
     except AcpError as problem:
         return problem
 

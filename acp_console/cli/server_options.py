@@ -179,7 +179,7 @@ def run_server(
 ) -> int:
     """Serve agents until a signal, or until `stop` is set; return the exit code."""
     # Servers are rare, and slow to import.
-    from acp_protocol.transport.serving import open_listener, serve
+    from acp_protocol.transport.serving import open_listener, run_served, serve
 
     raise_descriptor_limit()
     with open_listener(server) as listener:
@@ -187,5 +187,5 @@ def run_server(
         async def run() -> None:
             await serve(server, listener, open_agent, os.environ, program="acp-console", stop=stop)
 
-        anyio.run(run)
+        run_served(run)
     return exit_codes.DONE

@@ -7,9 +7,8 @@ import os
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from typing import Final
-
-import anyio
 
 from acp_agent.continuum.admin import admin_routes
 from acp_agent.door.server import AgentServer
@@ -33,7 +32,7 @@ from acp_protocol.transport.http_runner import Listener
 from acp_protocol.transport.memory import memory_pair
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from acp_protocol.transport.server_options import ServerOptions
-from acp_protocol.transport.serving import open_listener, serve
+from acp_protocol.transport.serving import open_listener, run_served, serve
 
 WAITING_FRAMES: Final = 16
 """Frames of an agent that may wait for its connection, and back; with none, each takes longer."""
@@ -47,7 +46,7 @@ def run_server(options: argparse.Namespace) -> int:
         with open_listener(server) as listener:
             environment = _taken_environment(settings)
             services = build_services(settings, environment, stream_delay_s=options.pace)
-            anyio.run(_serve, services, server, listener, environment)
+            run_served(partial(_serve, services, server, listener, environment))
             services.store.close()
         return 0
 

@@ -14,6 +14,7 @@ from http import HTTPStatus
 from typing import Any, Final, TypeAlias
 
 import anyio
+import anyio.lowlevel
 import httpx2
 from mcp.client import Transport
 from mcp.client.sse import sse_client
@@ -185,6 +186,8 @@ class _Events(httpx2.AsyncByteStream):
         size = 0
         try:
             async for chunk in self._stream:
+                # A stream that always has more would never see that it is cancelled.
+                await anyio.lowlevel.checkpoint_if_cancelled()
                 for line in framer.feed(chunk):
                     size += len(line) + 1
                     if size > self._limit:

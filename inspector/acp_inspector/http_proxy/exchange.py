@@ -426,6 +426,8 @@ class HttpExchange:
 
     async def write(self, data: bytes) -> None:
         """Write a part of the body; waits for a reader that is slow."""
+        # A stream that always has more would never see that it is cancelled.
+        await anyio.lowlevel.checkpoint_if_cancelled()
         fault = self._fault
         if fault is None or fault.cut_at is None:
             await self._send({"type": "http.response.body", "body": data, "more_body": True})

@@ -8,6 +8,8 @@ import signal
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.util import find_spec
+from typing import TypeVar
 
 import anyio
 from starlette.routing import BaseRoute
@@ -19,6 +21,17 @@ from acp_protocol.transport.served_connections import Connections, OpenAgent, ne
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
 
 logger = logging.getLogger(__name__)
+
+Result = TypeVar("Result")
+
+
+def run_served(work: Callable[[], Awaitable[Result]]) -> Result:
+    """Run what serves over the network in the event loop that moves the most there.
+
+    That is uvloop's, which is not made for every system, and else Python's own.
+    """
+    has_uvloop = find_spec("uvloop") is not None
+    return anyio.run(work, backend_options={"use_uvloop": has_uvloop})
 
 
 def open_listener(options: ServerOptions) -> Listener:

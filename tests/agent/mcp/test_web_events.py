@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
 
+import anyio
 import httpx2
 import pytest
 from hypothesis import given
@@ -34,6 +35,13 @@ class Pieces(httpx2.AsyncByteStream):
 
 async def told(*pieces: bytes, limit: int = 1000) -> bytes:
     return b"".join([each async for each in _Events(Pieces(pieces), limit, lambda: b"!")])
+
+
+async def test_a_stream_that_always_has_more_can_be_cancelled() -> None:
+    with anyio.CancelScope() as scope:
+        scope.cancel()
+        await told(*[b": hi\n"] * 100)
+    assert scope.cancelled_caught
 
 
 async def test_a_message_is_mended_and_all_else_stays() -> None:
