@@ -11,7 +11,7 @@ from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
 from acp_console.wording.message_markdown import code_block, contained
 from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
-from acp_console.wording.values import format_size, json_text
+from acp_console.wording.values import decoded_size, format_size, json_text
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
     Item,
@@ -181,7 +181,7 @@ def _block(block: Json) -> str:
     about = [get_string(block, "type") or "nothing", where]
     about.append(get_text(block, "mimeType") or get_text(resource, "mimeType"))
     if data := get_text(block, "data") or get_text(resource, "blob"):
-        about.append(format_size(len(data) * 3 // 4))
+        about.append(format_size(decoded_size(data)))
     if all(each is None for each in about[1:]):
         about.append(json_text(block))
     return f"*[{markdown_text(' '.join(each for each in about if each))}]*"

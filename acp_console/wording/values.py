@@ -175,6 +175,11 @@ def _hours(seconds: float) -> str:
     return f"{sign}{minutes // 60}:{minutes % 60:02}:{rest:02}"
 
 
+def decoded_size(data: str) -> int:
+    """Return how many bytes a text in base64 stands for."""
+    return len(data.rstrip("=")) * 3 // 4
+
+
 def format_size(count: int, digits: int = 1) -> str:
     """Return bytes in B, kB or MB."""
     if count < 10_000:

@@ -26,7 +26,7 @@ from acp_console.tui.chat.form import has_browser
 from acp_console.tui.chat.input_screen import InputScreen
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.dialog import Overlay
-from acp_console.wording.values import format_size
+from acp_console.wording.values import decoded_size, format_size
 from acp_inspector.session.items import Item
 from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
@@ -152,7 +152,7 @@ def _run(command: Sequence[str]) -> None:
 
 
 def _described(attachment: AttachedContent) -> str:
-    size = "" if attachment.data is None else format_size(len(attachment.data) * 3 // 4)
+    size = "" if attachment.data is None else format_size(decoded_size(attachment.data))
     if attachment.is_text and attachment.data is not None:
         size = format_size(len(attachment.data))
     name = attachment.name or attachment.uri

@@ -12,6 +12,7 @@ from math import ceil
 from types import ModuleType
 from typing import TYPE_CHECKING, Final
 
+from acp_console.wording.values import decoded_size
 from acp_protocol.errors import AcpError
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
 TYPES: Final = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 
 
+TOO_LARGE: Final = f"more than {MAX_BYTES >> 20} MiB"
 NO_FORMAT: Final = "no PNG, JPEG, GIF or WebP image"
 
 
@@ -61,8 +63,8 @@ def decode_image(data: str, room: Room) -> DecodedImage:
     Raises:
         ImageError: it is too large, of another format or damaged.
     """
-    if len(data) > MAX_BYTES * 4 // 3 + 4:
-        raise ImageError(f"more than {MAX_BYTES >> 20} MiB")
+    if decoded_size(data) > MAX_BYTES:
+        raise ImageError(TOO_LARGE)
     try:
         content = b64decode(data, validate=True)
     except (Base64Error, ValueError):

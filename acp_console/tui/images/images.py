@@ -17,6 +17,7 @@ from acp_console.tui.images.decode import (
     MAX_COLUMNS,
     MAX_ROWS,
     NO_FORMAT,
+    TOO_LARGE,
     TYPES,
     DecodedImage,
     ImageError,
@@ -27,6 +28,7 @@ from acp_console.tui.images.drawing import Drawing
 from acp_console.tui.images.kitty import FIRST_COLOR, LAST_COLOR, MARKS, KittyPainter, encode_png
 from acp_console.tui.images.sixel import SixelPainter, SixelRows
 from acp_console.tui.images.terminal import Graphics
+from acp_console.wording.values import decoded_size
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json
 
@@ -99,8 +101,8 @@ class Images:
         mime_type, data = found
         if mime_type not in TYPES:
             return NO_FORMAT
-        if len(data) > MAX_BYTES * 4 // 3 + 4:
-            return f"more than {MAX_BYTES >> 20} MiB"
+        if decoded_size(data) > MAX_BYTES:
+            return TOO_LARGE
         room = Room(max(min(width, MAX_COLUMNS), 1), MAX_ROWS, self.graphics.cell)
         digest = blake2b(data.encode(errors="replace"), digest_size=16).digest()
         sizes = self._found.setdefault(digest, {})

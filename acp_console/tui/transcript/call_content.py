@@ -24,7 +24,7 @@ from acp_console.chat.line_diff import (
 from acp_console.chat.places import diff_begin, output_begin
 from acp_console.tui.transcript.code import is_language
 from acp_console.tui.transcript.markdown import MAX_BLOCK
-from acp_console.wording.values import fenced, json_text, plural
+from acp_console.wording.values import decoded_size, fenced, json_text, plural
 from acp_inspector.session.items import PermissionRequest, TerminalItem, ToolCallItem
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
@@ -94,7 +94,7 @@ def described(block: Json) -> str:
     inner = get(block, "resource") if kind == "resource" else block
     name = get_string(inner, "title") or get_string(inner, "name") or get_string(inner, "uri")
     data = get_string(inner, "data") or get_string(inner, "blob")
-    size = f"{len(data) * 3 // 4:,} bytes" if data else ""
+    size = f"{decoded_size(data):,} bytes" if data else ""
     mime_type = single_line(get_string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
     return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
 

@@ -49,7 +49,7 @@ async def test_attachments_are_saved_and_opened_as_the_user_agrees(
         chat_of(app).conversation.focus()
         await pilot.press("G", "o")
         await until(pilot, lambda: isinstance(app.screen, AttachmentsScreen))
-        await until(pilot, lambda: "image · image/png · 6 B" in say(app))
+        await until(pilot, lambda: "image · image/png · 5 B" in say(app))
         await pilot.press("s")
         await until(pilot, lambda: isinstance(app.screen, InputScreen))
         assert app.screen.query_one(Input).value == str(workplace / "image.png")

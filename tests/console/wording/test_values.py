@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from acp_console.wording.values import (
+    decoded_size,
     format_number,
     format_offset,
     format_seconds,
@@ -80,3 +84,8 @@ def test_json_is_written_however_deeply_it_is_nested(is_list: bool) -> None:
         value = [value] if is_list else {"x": value}
         expected = f"[{expected}]" if is_list else f'{{"x": {expected}}}'
     assert json_text(value, indent=2) == expected
+
+
+@given(st.binary(max_size=20))
+def test_the_size_of_a_base64_text_is_that_of_its_bytes(content: bytes) -> None:
+    assert decoded_size(b64encode(content).decode()) == len(content)

@@ -24,6 +24,7 @@ from acp_console.tui.images.terminal import (
     Graphics,
     GraphicsProtocol,
 )
+from acp_console.wording.values import decoded_size
 from acp_inspector.session.items import UserMessage
 from acp_protocol.jsonrpc import Json
 from tests.console.conftest import Agent
@@ -166,7 +167,7 @@ def test_the_rows_of_an_image_are_copied_as_its_caption() -> None:
     item.replace([{"type": "text", "text": "look"}, block(data), block("AAAA")], 1)
     shown = document(item, width=80)
     shown.look = replace(LOOK, images=made)
-    caption = f"[image · image/png · {len(data) * 3 // 4} bytes"
+    caption = f"[image · image/png · {decoded_size(data)} bytes"
     bad = "[image · image/png · 3 bytes"
     assert texts(shown) == ["look", f"{caption}]", f"{bad}]"]
     decode()
