@@ -9,13 +9,14 @@ from typing import Any, Final
 
 import pytest
 
-from acp_inspector.journal import JournalEvent
+from acp_inspector.journal import Journal, JournalEvent
 from acp_inspector.lint.engine import Linter, LintReport, lint
 from acp_inspector.lint.registry import rules
 from acp_inspector.recording.format import new_header
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
-from acp_protocol.framing import Side
+from acp_protocol.framing import Side, WireFrame
+from acp_protocol.jsonrpc import Json
 from tests.inspector.talks import Said, answer, frames
 
 DIFF: Final = "--- login.py\n+++ login.py\n@@ -1 +1,2 @@\n login()\n+check()\n"
@@ -303,6 +304,26 @@ def test_what_the_document_of_a_dialect_has_breaks_no_rule(dialect: str, unstabl
     assert [(each.rule.name, each.message) for each in report.findings] == []
     assert not report.failed
     assert len(report.exercised) > 60
+
+
+def test_the_http_of_openoxide_breaks_no_rule_of_the_published_one() -> None:
+    """A POST is answered by its own response, with events if it is a prompt."""
+    journal = Journal()
+    exchange = 0
+    for frame in frames(*of_openoxide()):
+        if frame.side == "agent":
+            journal.event("sse_event", id=exchange)
+            journal.wire("agent", WireFrame(b"", frame.data, b"\n"))
+            continue
+        exchange += 1
+        headers: Json = {"content-type": "application/json"}
+        request: dict[str, Json] = {"method": "POST", "path": "/acp", "version": "HTTP/1.1"}
+        journal.event("http_request", id=exchange, **request, headers=headers)
+        journal.wire("client", WireFrame(b"", frame.data, b"\n"))
+        journal.event("http_response", id=exchange, status=200, headers={})
+    assert not lint(journal.entries, dialect="openoxide").findings
+    official = lint(journal.entries, dialect=NO_DIALECT)
+    assert "wrong-post-response" in {each.rule.name for each in official.findings}
 
 
 @pytest.mark.parametrize("dialect", TALKS)

@@ -17,8 +17,10 @@ from acp_inspector.lint.state import IdKey, LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
 
-rule = LintSubject("http", page="rfds/streamable-http-websocket-transport.mdx")
-http_observed = LintSubject("http-observed", page="sdk 2.4.0")
+OWN_HTTP: Final = ("openoxide",)
+"""Dialects in which a POST is answered by its own response, without streams of sessions."""
+rule = LintSubject("http", page="rfds/streamable-http-websocket-transport.mdx", unlike=OWN_HTTP)
+http_observed = LintSubject("http-observed", page="sdk 2.4.0", unlike=OWN_HTTP)
 
 HTTP_OK: Final = 200
 ACCEPTED: Final = 202
@@ -60,7 +62,7 @@ def _response(
     return entry, status, headers(entry), exchange
 
 
-@rule.error(411, "must", "client", on.EVENTS)
+@rule.error(411, "must", "client", on.EVENTS, unlike=())
 @fix("Send Content-Type: application/json.")
 def wrong_content_type(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """POST `Content-Type` is `application/json` (else expect 415)."""
@@ -211,7 +213,7 @@ def http_batch_accepted(entry: StderrChunk | JournalEvent, state: LintState) -> 
     return _problem(event, f"an array is answered with {status}", exchange.frame)
 
 
-@rule.error(419, "must", "client", on.EVENTS)
+@rule.error(419, "must", "client", on.EVENTS, unlike=())
 @fix("Send back the cookies that were set.")
 def cookie_not_returned(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """Cookies set by the server are sent back on later requests of the connection."""
@@ -238,7 +240,7 @@ def not_http2(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResul
     return _problem(request[0], f"the connection is over {quoted(version)}")
 
 
-@rule.warning(423, "implied", "client", on.EVENTS)
+@rule.warning(423, "implied", "client", on.EVENTS, unlike=())
 @fix("End with DELETE, and begin anew with initialize.")
 def used_after_delete(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """DELETE ends the connection; nothing is sent with that id afterwards."""
@@ -325,7 +327,7 @@ def cancel_on_session_stream(context: Context) -> CheckResult:
     return OK
 
 
-@http_observed.warning(517, "heuristic", "agent", on.EVENTS)
+@http_observed.warning(517, "heuristic", "agent", on.EVENTS, unlike=())
 @fix("Reject unknown origins.")
 def unchecked_origin(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """A server reachable from browsers validates `Origin`/`Host` itself (of the SDKs, only the one
@@ -512,7 +514,7 @@ CODES: Final = frozenset({1000, 1001, 1002, 1005, 1006, 1008, 1011})
 PROTOCOL: Final = 1002
 
 
-@rule.error(421, "must", "client", on.EVERY_FRAME)
+@rule.error(421, "must", "client", on.EVERY_FRAME, unlike=())
 @fix("Send initialize first, and each message as text.")
 def wrong_websocket_message(context: Context) -> CheckResult:
     """WebSocket: first message is `initialize`; messages are text frames, one JSON-RPC message
@@ -529,7 +531,7 @@ def wrong_websocket_message(context: Context) -> CheckResult:
     return OK
 
 
-@rule.error(422, "must", "agent", on.EVENTS)
+@rule.error(422, "must", "agent", on.EVENTS, unlike=())
 @fix("Send Acp-Connection-Id with 101.")
 def missing_websocket_connection_id(
     entry: StderrChunk | JournalEvent, state: LintState
@@ -544,7 +546,7 @@ def missing_websocket_connection_id(
     return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
 
-@http_observed.info(515, "heuristic", "agent", on.EVENTS)
+@http_observed.info(515, "heuristic", "agent", on.EVENTS, unlike=())
 @fix("Close with 1002, 1008 or 1011, as fits.")
 def wrong_close_code(entry: StderrChunk | JournalEvent, state: LintState) -> CheckResult:
     """WebSocket close codes: 1002 for a non-`initialize` first message, 1008 for limits, 1011 for
