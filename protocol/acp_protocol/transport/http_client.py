@@ -75,6 +75,10 @@ PYTHON_HINT: Final = (
     "use ws:// or wss:// in place of http"
 )
 
+NO_STREAM_HINT: Final = (
+    "an agent that speaks OpenOxide needs --dialect openoxide; others may take ws:// or wss://"
+)
+
 StreamEnd: TypeAlias = Literal["ended", "broken", "unreachable", "not listening"]
 
 
@@ -520,6 +524,9 @@ class HttpTransport(HttpFrames):
         may_change = refusal.status in {*LATER, HTTPStatus.CONFLICT, HTTPStatus.NOT_FOUND}
         if may_change and not is_late:
             return False
+        if refusal.status == HTTPStatus.METHOD_NOT_ALLOWED:
+            # It has answered initialize at this URL.
+            raise RemoteClosedError("the server opens no streams (405)", hint=NO_STREAM_HINT)
         if stream.session is None or not may_change:
             raise _closed_by(refusal)
         self._notify(f"the messages of session {stream.session} cannot be read: {refusal.reason}")

@@ -744,6 +744,20 @@ async def test_a_connection_that_the_server_has_ended_is_over(status: int) -> No
             await client.request("session/new")
 
 
+async def test_a_server_without_streams_may_speak_openoxide() -> None:
+    async def handle(server: RawServer, exchange: Exchange) -> None:
+        if exchange.name == "GET":
+            await exchange.reply(405, b"GET has nothing", "text/plain")
+        else:
+            await usual(server, exchange)
+
+    async with raw_server(handle) as server, http_client_of(server.url) as client:
+        with pytest.raises(AcpError, match="opens no streams") as caught:
+            await client.initialize()
+            await client.request("session/new")
+        assert "--dialect openoxide" in str(caught.value)
+
+
 async def test_a_server_that_is_gone_is_waited_for_only_so_long() -> None:
     async with raw_server() as server:
         first = anyio.Event()
