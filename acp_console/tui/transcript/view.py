@@ -453,11 +453,21 @@ class TranscriptView(Widget, can_focus=True):
         self.scroll_rows(by * max(self.size.height - 2, 1))
 
     def action_top(self) -> None:
-        if self.cards:
+        if places := self._seen_places:
+            self.cursor = places[0]
+            if self.has_focus:
+                self.post_message(self.CardChosen(self.cursor))
             self._stand_at((0, 0, 0))
 
     def action_end(self) -> None:
+        if places := self._seen_places:
+            self.cursor = places[-1]
+            self.refresh()
         self._stand_at(None)
+
+    @property
+    def _seen_places(self) -> list[int]:
+        return [place for place, card in enumerate(self.cards) if card.part_count]
 
     def show_card(self, place: int, part: int = 0) -> None:
         """Scroll so that a card is on the screen, some rows below the top."""
@@ -584,7 +594,7 @@ class TranscriptView(Widget, can_focus=True):
 
     def action_next_card(self, by: int) -> None:
         """Go to the next card that can be seen, or the one before."""
-        places = [place for place, card in enumerate(self.cards) if card.part_count]
+        places = self._seen_places
         if not places:
             return
         start = len(self.cards) if self.cursor is None else self.cursor

@@ -568,3 +568,13 @@ async def test_the_cursor_stays_on_cards_that_can_be_seen() -> None:
         await pilot.press("k", "k", "k", "y")
         await until(pilot, lambda: len(app.copied) == 2)
         assert app.copied[1] == "go"
+
+
+async def test_the_cursor_goes_to_the_beginning_and_the_end_with_the_view() -> None:
+    app = TranscriptApp(*(message(f"number {n}") for n in range(30)))
+    async with app.run_test(size=(60, 12)) as pilot:
+        await until(pilot, lambda: "number 29" in lines(app))
+        app.view.focus()
+        for keys, text in (("gy", "number 0"), ("jy", "number 1"), ("Gy", "number 29")):
+            await pilot.press(*keys)
+            await until(pilot, lambda text=text: app.copied[-1:] == [text])
