@@ -17,6 +17,7 @@ from textual.containers import Horizontal, Vertical
 from textual.events import Click, Key
 from textual.message import Message
 from textual.screen import Screen
+from textual.theme import Theme
 from textual.timer import Timer
 from textual.widgets import Input, Static
 
@@ -211,12 +212,17 @@ class ChatScreen(Screen[None]):
         self.query_one("#problem").display = False
         self._show_sidebar()
         self._stop_listening = self._chats.changed.add(self._show_chats)
+        self.app.theme_changed_signal.subscribe(self, self._take_theme)
         # Not before all widgets are there.
         self.call_after_refresh(self._begin)
 
     def _begin(self) -> None:
         self.chat.on_change = News(self, self._take_changes)
         self.chat.on_change()
+
+    def _take_theme(self, _theme: Theme) -> None:
+        # The other widgets draw themselves anew.
+        self.call_after_refresh(self._show_status)
 
     async def on_unmount(self) -> None:
         await self.leave()

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 
 from acp_console.agents.choices import ChoiceStore
 from acp_console.agents.spec import DEMO_AGENT, command_agent
@@ -13,9 +14,20 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.options import OptionsScreen
 from acp_console.tui.chat.screen import ChatScreen
 from acp_console.tui.home.screen import HomeScreen
+from acp_console.tui.transcript.rows import Look
 from tests.console.conftest import Agent
 from tests.console.tui.chats import AT_ONCE, chat_of, open_chat
 from tests.console.tui.conftest import place_of, say, until
+
+
+def color_of(app: ConsoleApp, text: str) -> Color | None:
+    """Return the colour in which a text in the first row is drawn."""
+    segments = app.screen._compositor.render_strips()[0]  # pyright: ignore[reportPrivateUsage] - no other way
+    return next((each.style.color for each in segments if text in each.text and each.style), None)
+
+
+def warning_of(app: ConsoleApp) -> Color | None:
+    return Look.from_theme(app.theme_variables).warning.color
 
 
 async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
@@ -30,6 +42,8 @@ async def test_the_mode_chosen_last_is_that_of_a_chat_from_home(
         await pilot.press(*"demo", "enter")
         await until(pilot, lambda: "⚠ does not ask: mode Code" in say(app))
         await until(pilot, lambda: "⚠ mode Code: this agent does not ask" in say(app))
+        app.theme = "acp-light"
+        await until(pilot, lambda: color_of(app, "⚠ does not ask") == warning_of(app))
         await pilot.click(offset=place_of(app, "⚠ does not ask"))
         await until(pilot, lambda: "● Code  ⚠ does not ask" in say(app))
 
