@@ -36,6 +36,8 @@ MAX_EXPLAINED_FRAMES: Final = 8
 """Frames named in the explanation of a finding, at most."""
 MAX_LINE_FRAMES: Final = 2
 """Frames named in the line of a finding, at most."""
+WIDE: Final = 100
+"""Columns from which on the names of the rules have a column of their own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +87,11 @@ class FindingsTab(AnalysisTab[Linter, Found]):
         every = sort_by_frame(answer.findings) if self.is_by_frame else answer.findings
         found = [each for each in every if each.severity in self.shown]
         if found:
-            columns = max(len(frame_numbers(each, MAX_LINE_FRAMES)) for each in found)
-            self.lines.show([_line(each, columns) for each in found])
+            frames = max(len(frame_numbers(each, MAX_LINE_FRAMES)) for each in found)
+            names = max(len(each.rule.name) for each in found)
+            # In a narrow list the message needs the room.
+            names = names if self.lines.width >= WIDE else 0
+            self.lines.show([_line(each, names, frames) for each in found])
             self._go_to_aim(found)
         else:
             self.show_note(self._why_empty(answer))
@@ -162,11 +167,11 @@ def findings_of(linter: Linter) -> Found:
     )
 
 
-def _line(finding: Finding, columns: int) -> Line:
+def _line(finding: Finding, names: int, frames: int) -> Line:
     parts = (
         (finding.severity, f"{SEVERITY_LETTERS[finding.severity]} "),
-        ("strong", f"{finding.rule.name}  "),
-        ("muted", f"{frame_numbers(finding, MAX_LINE_FRAMES):<{columns}}  "),
+        ("strong", f"{finding.rule.name:<{names}}  "),
+        ("muted", f"{frame_numbers(finding, MAX_LINE_FRAMES):<{frames}}  "),
         ("", single_line(finding.message, MESSAGE_WIDTH)),
     )
     return Line(parts, finding.frames[-1] if finding.frames else None, finding)

@@ -44,6 +44,9 @@ async def test_a_place_is_spelled_as_filters_spell_it() -> None:
     async with app.run_test(size=(140, 30)) as pilot:
         app.pane.open_tab("findings")
         await until(pilot, lambda: "relative-diff-path" in say(app))
+        lines = [line for line in say(app).splitlines() if re.search(r" [EWI] [a-z-]+ +#", line)]
+        assert len(lines) > 1
+        assert len({line.index("#") for line in lines}) == 1
         app.pane.open.lines.choose(rules.index("relative-diff-path"))
         await until(pilot, lambda: "at $.params.update.content[0].path" in say(app))
 
