@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable
 from typing import TypeVar
 
@@ -34,12 +35,12 @@ class BackgroundTasks:
 class Change:
     """Wakes everything that waits for the next change; costs nearly nothing while nothing waits."""
 
-    _event: anyio.Event | None = None
+    _event: asyncio.Event | None = None
 
     async def wait(self) -> None:
         # A wait that ends in each turn of the loop would never see that it is cancelled.
         await anyio.lowlevel.checkpoint_if_cancelled()
-        self._event = self._event or anyio.Event()
+        self._event = self._event or asyncio.Event()
         await self._event.wait()
 
     def notify(self) -> None:

@@ -80,7 +80,7 @@ class Connection:
         self._limits = limits or ConnectionLimits()
         self._endpoint = Endpoint(allow_batches=allow_batches)
         self._pending: dict[RequestId, _PendingRequest] = {}
-        self._sending = anyio.Lock()
+        self._sending = asyncio.Lock()
         self._notified = 0
         self._closed = anyio.Event()
         self._close_reason: Exception | None = None
@@ -251,14 +251,8 @@ class Connection:
                 pending.scope.cancel()
 
     async def _send(self, frame: bytes) -> None:
-        try:
-            self._sending.acquire_nowait()
-        except anyio.WouldBlock:
-            await self._sending.acquire()
-        try:
+        async with self._sending:
             await self._transport.send(frame)
-        finally:
-            self._sending.release()
 
     async def _try_to_send(self, frame: bytes) -> None:
         """Send `frame` if the peer still reads; if not, reading will end as well."""

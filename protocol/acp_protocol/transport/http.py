@@ -70,6 +70,9 @@ SESSION_METHODS: Final = frozenset(
     }
 )
 """Methods that need a session, in the header or in their params."""
+# A union would be made anew for each message.
+_CALLS: Final = (Request, Notification)
+_RESPONSES: Final = (SuccessResponse, ErrorResponse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,18 +278,23 @@ class EventStream:
         self._waiting.appendleft(event)
         self._count(event, -1)
 
-    def forget_first(self) -> None:
-        """Drop the oldest event that was read."""
-        event = self._read.popleft()
-        self._forgotten = event.number
-        self._totals.replay -= len(event.frame)
-        self.replay -= len(event.frame)
+    def forget(self, size: int) -> None:
+        """Drop the oldest events that were read: one, and more until they have so many bytes."""
+        dropped = 0
+        while self._read:
+            event = self._read.popleft()
+            self._forgotten = event.number
+            dropped += len(event.frame)
+            if dropped >= size:
+                break
+        self._totals.replay -= dropped
+        self.replay -= dropped
 
     def clear(self) -> None:
         while self.next() is not None:
             pass
         while self._read:
-            self.forget_first()
+            self.forget(self.replay)
 
     def resume_after(self, last: str) -> bool:
         """Make all events after the one with that id wait again; return False if one is gone."""
@@ -374,9 +382,9 @@ class ServedConnection:
         message, header = posted.message, posted.session
         if header is not None and len(header) > MAX_ID:
             return refusal(400, f"{_SESSION} is longer than {MAX_ID} characters")
-        if isinstance(message, Request | Notification):
+        if isinstance(message, _CALLS):
             return self._accept_call(message, header)
-        if isinstance(message, SuccessResponse | ErrorResponse):
+        if isinstance(message, _RESPONSES):
             key = id_key(message.id)
             stream = self._agent_requests.get(key)
             # The Python SDK's client names no session here.
@@ -421,20 +429,20 @@ class ServedConnection:
         None: the frame is the response to `initialize`.
         """
         message = read_message(frame)
-        if self.answers_initialize(message):
+        if self._opening is not None and self.answers_initialize(message):
             return None
         stream = self._stream(self.note(message))
         stream.put(frame, self._history_ended_by(message))
         return stream
 
     def _history_ended_by(self, message: Message) -> str | None:
-        if not self._loads or not isinstance(message, SuccessResponse | ErrorResponse):
+        if not self._loads or not isinstance(message, _RESPONSES):
             return None
         return self._loads.pop(id_key(message.id), None)
 
     def answers_initialize(self, message: Message) -> bool:
         """Return whether it is the response to the `initialize` that opens the connection."""
-        is_response = isinstance(message, SuccessResponse | ErrorResponse)
+        is_response = isinstance(message, _RESPONSES)
         if not is_response or self._opening is None or id_key(message.id) != self._opening:
             return False
         self._opening = None
@@ -442,11 +450,11 @@ class ServedConnection:
 
     def note(self, message: Message) -> str | None:
         """Note a message of the agent; return the session whose stream carries it, if any."""
-        if isinstance(message, SuccessResponse | ErrorResponse):
+        if isinstance(message, _RESPONSES):
             if isinstance(message, SuccessResponse):
                 self._note_session(session_in(message.result))
             return self._unanswered.pop(id_key(message.id), None)
-        if not isinstance(message, Request | Notification):
+        if not isinstance(message, _CALLS):
             return None
         session = session_in(message.params)
         if isinstance(message, Request) and not self.is_socket:
@@ -463,8 +471,9 @@ class ServedConnection:
         # What is kept is dropped from the stream that has the most, and some more at once: looking
         # for it takes a while.
         if self._totals.replay > self._limits.replay:
-            while self._totals.replay > self._limits.replay * 3 // 4:
-                max(self._streams.values(), key=lambda each: each.replay).forget_first()
+            while (excess := self._totals.replay - self._limits.replay * 3 // 4) > 0:
+                most = max(self._streams.values(), key=lambda each: each.replay)
+                most.forget(min(excess, most.replay - self._totals.replay // len(self._streams)))
         return event
 
     def open_stream(self, headers: Mapping[str, str]) -> EventStream | Reply:

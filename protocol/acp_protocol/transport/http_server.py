@@ -8,6 +8,7 @@ Source: ACP, RFD "Streamable HTTP and WebSocket transport".
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -200,7 +201,7 @@ class HttpEndpoint:
             counts.streams -= 1
             connection.state.close_stream(stream)
             connection.notify_written()
-            connection.attended_at = anyio.current_time()
+            connection.attended_at = time.monotonic()
             connection.notify()
         return None
 
@@ -239,7 +240,7 @@ class HttpEndpoint:
                 connection.notify_written()
                 # What comes in quick succession is written together: a write costs more than the
                 # rest, and the pause is too short to be noticed.
-                now = anyio.current_time()
+                now = time.monotonic()
                 is_quick = len(events) > 1 or now - written < QUICK_S
                 quick, written = (quick + 1 if is_quick else 0), now
                 if quick >= QUICK_WRITES:
@@ -265,17 +266,16 @@ class HttpEndpoint:
         self, events: Sequence[SseEvent], stream: EventStream, send: Send
     ) -> None:
         """Write events together; if that fails, all of them wait again."""
-        encoded = [each.encode() for each in events]
+        encoded = b"".join([each.encode() for each in events])
         stream.is_writing = True
         try:
-            await send(body_part(b"".join(encoded)))
+            await send(body_part(encoded))
         except BaseException:
             stream.put_back(events)
             raise
         finally:
             stream.is_writing = False
-        for each in encoded:
-            self.connections.counts.sent(len(each))
+        self.connections.counts.sent(len(encoded), len(events))
 
     async def wait_event(self, connection: OpenConnection, send: Send) -> None:
         """Return when the connection has changed, or when a comment has said that it has not."""

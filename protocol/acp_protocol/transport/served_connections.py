@@ -6,9 +6,11 @@ it wait, and ends its connection if it goes on.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import math
 import secrets
+import time
 from collections import OrderedDict
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -98,9 +100,9 @@ class ServerCounts:
         self.received_messages += 1
         self.received_bytes += size
 
-    def sent(self, size: int) -> None:
-        """Count a message to a client."""
-        self.sent_messages += 1
+    def sent(self, size: int, messages: int = 1) -> None:
+        """Count messages to a client."""
+        self.sent_messages += messages
         self.sent_bytes += size
 
 
@@ -118,11 +120,11 @@ class OpenConnection:
         self.reason = ""
         self.scope = anyio.CancelScope()
         self.agent: Transport | None = None
-        self.active_at = anyio.current_time()
-        """When the last message passed, in the time of the event loop."""
-        self.attended_at = anyio.current_time()
+        self.active_at = time.monotonic()
+        """When the last message passed."""
+        self.attended_at = time.monotonic()
         """When the client last sent a request or left a stream."""
-        self._sending = anyio.Lock(fast_acquire=True)
+        self._sending = asyncio.Lock()
         self._ended = anyio.Event()
         self._changed = Change()
         self._hurried = Change()
@@ -135,7 +137,7 @@ class OpenConnection:
 
     def notify(self) -> None:
         """Wake all that wait: a frame came or was read, or the connection opened or ended."""
-        self.active_at = anyio.current_time()
+        self.active_at = time.monotonic()
         self._changed.notify()
 
     async def wait_change(self) -> None:
@@ -208,7 +210,7 @@ class OpenConnection:
             if self.agent is None or self.ended_by is not None:
                 raise ConnectionClosedError
             await self.agent.send(frame)
-            self.active_at = anyio.current_time()
+            self.active_at = time.monotonic()
 
     async def open(self, initialize: bytes) -> None:
         """Send `initialize`; return once it is answered, or the connection has ended."""
@@ -302,7 +304,7 @@ class Connections:
         limit = self.server_limits.unattended_s
         while True:
             await anyio.sleep(limit / UNATTENDED_CHECKS)
-            latest = anyio.current_time() - limit
+            latest = time.monotonic() - limit
             for each in list(self._open.values()):
                 if not each.is_attended and each.attended_at <= latest:
                     self.end_for_limit(each, f"no stream was read for {limit:g} s")
@@ -349,7 +351,7 @@ class Connections:
         connection = self._open.get(id_)
         if connection is None or connection.ended_by or not connection.is_initialized:
             return self.unknown(id_)
-        connection.attended_at = anyio.current_time()
+        connection.attended_at = time.monotonic()
         return connection
 
     def unknown(self, id_: str) -> Reply:
@@ -412,15 +414,16 @@ class Connections:
         connection.notify()
         if (excess := connection.state.excess) is not None:
             self.end_for_limit(connection, excess)
-        await self._wait_room(connection)
+        if connection.state.is_full:
+            await self._wait_room(connection)
 
     async def _end_silent(self, connection: OpenConnection) -> None:
         """End a connection once nothing was sent for too long."""
         limit = self.server_limits.silence_s
-        while (rest := connection.active_at + limit - anyio.current_time()) > 0:
+        while (rest := connection.active_at + limit - time.monotonic()) > 0:
             await anyio.sleep(rest)
             if not connection.state.is_idle:
-                connection.active_at = anyio.current_time()
+                connection.active_at = time.monotonic()
         self.end_for_limit(connection, f"nothing was sent for {limit:g} s")
 
     async def _wait_room(self, connection: OpenConnection) -> None:
