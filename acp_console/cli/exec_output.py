@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from codecs import getincrementaldecoder
 from collections.abc import Callable, Mapping
@@ -35,6 +34,7 @@ from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.session.fold import Sessions
 from acp_protocol.errors import AcpError, RequestFailedError, error_detail
 from acp_protocol.host.sanitize import ProseStream, escape_controls, single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object, get, get_string, get_text
 from acp_protocol.jsonrpc import (
     Json,
@@ -308,7 +308,7 @@ class TurnPrinter:
         for id_ in self._calls:
             self._show_call(id_)
         # Some agents say there why a turn has failed, and nowhere else.
-        meta = json.dumps(answer.get("_meta"), ensure_ascii=False) if answer.get("_meta") else ""
+        meta = json_text(answer.get("_meta")) if answer.get("_meta") else ""
         more = f"; its _meta: {single_line(meta, META_WIDTH)}" if meta else ""
         if reason != "end_turn":
             warn(f"the turn ended early: {single_line(str(reason), TITLE_WIDTH)}{more}")

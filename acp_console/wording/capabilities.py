@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text
 from acp_inspector.views.capabilities import Capability
+from acp_protocol.json_text import json_text
 
 CAPABILITIES: Final = Layout(
     columns=("of", "capability", "claimed", "used", "worked", "failed", "refused", "mark"),
@@ -18,7 +18,7 @@ CAPABILITIES: Final = Layout(
 
 
 def capability_cells(row: Capability) -> list[str]:
-    claimed = "" if row.claim is None else json.dumps(row.claim, ensure_ascii=False)
+    claimed = "" if row.claim is None else json_text(row.claim)
     return [
         row.side,
         cell_text(row.path.split(".", 1)[-1]),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterator
 from typing import Final
@@ -18,6 +17,7 @@ from acp_inspector.compare.steps import JournalStep
 from acp_inspector.compare.values import ABSENT
 from acp_inspector.views.frame_row import call_summary, update_summary
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get, get_list, get_string
 from acp_protocol.jsonrpc import Json
 
@@ -87,15 +87,9 @@ def value_text(value: Json) -> str:
     """Return a value of a difference as text, which is not safe to show."""
     if value == ABSENT or isinstance(value, str):
         return str(value)
-    try:
-        return json.dumps(value, ensure_ascii=False)
-    except RecursionError:
-        return "«nested too deeply»"
+    return json_text(value)
 
 
 def step_json(step: JournalStep) -> str:
     """Return all that a step says as indented JSON, which is not safe to show."""
-    try:
-        return json.dumps(step.value, ensure_ascii=False, indent=2)
-    except RecursionError:
-        return value_text(step.value)
+    return json_text(step.value, indent=2)

@@ -13,6 +13,7 @@ from acp_inspector.session.edits import FrameEdit, edit_of, edit_text
 from acp_inspector.session.items import Item, Notice
 from acp_inspector.views.frame_row import SUMMARY_WIDTH
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list
 from acp_protocol.jsonrpc import Json
 
@@ -169,4 +170,4 @@ def _filled(part: str, members: Mapping[str, Json]) -> str:
 
 
 def _word(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value)

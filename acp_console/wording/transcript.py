@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Final, assert_never
 
@@ -35,6 +34,7 @@ from acp_inspector.views.state_diff import (
 )
 from acp_inspector.views.to_json import statuses
 from acp_protocol.host.sanitize import escape_controls, prose_text, single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
 
@@ -193,5 +193,5 @@ def _short(item: object) -> str:
 
 
 def _json(value: Json) -> str:
-    text = json.dumps(value, ensure_ascii=False)
+    text = json_text(value)
     return text if len(text) <= WIDTH // 2 else text[: WIDTH // 2] + "…"

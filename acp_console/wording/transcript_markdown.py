@@ -11,7 +11,7 @@ from acp_console.wording.calls import call_result
 from acp_console.wording.events import edits_text
 from acp_console.wording.message_markdown import code_block, contained
 from acp_console.wording.transcript import notice_sign, notice_text, turn_end_text
-from acp_console.wording.values import decoded_size, format_size, json_text
+from acp_console.wording.values import decoded_size, format_size
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.items import (
     Item,
@@ -25,6 +25,7 @@ from acp_inspector.session.items import (
     UserMessage,
 )
 from acp_protocol.host.sanitize import prose_text, single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 

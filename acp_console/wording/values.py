@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 from acp_protocol.host.sanitize import single_line
-from acp_protocol.json_values import as_list, as_object, get, get_string
+from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json, message_at_end
 
 OUTPUT_VERSION: Final = 1
@@ -19,8 +18,6 @@ CELL_WIDTH: Final = 60
 STRAY_WIDTH: Final = 80
 """Characters of a quoted line that is no message, at most."""
 _FENCED: Final = re.compile(r"(`{3,}+|~{3,}+)([^\n`]*)\n(?:(.*)\n)?[ \t]*\1\s*", re.DOTALL)
-_NOTHING: Final = object()
-"""No value follows."""
 _ARROWS: Final = {"client": "→", "agent": "←"}
 
 
@@ -43,42 +40,6 @@ def fenced(text: str) -> tuple[str, str] | None:
     if found is None or f"\n{found[1]}" in f"\n{(code := found[3] or '')}":
         return None
     return found[2].strip(), code
-
-
-def json_text(value: Json, *, indent: int | None = None) -> str:
-    """Return a value as JSON; one that is nested very deeply is on one line."""
-    try:
-        return json.dumps(value, ensure_ascii=False, indent=indent)
-    except RecursionError:
-        return "".join(_json_parts(value))
-
-
-def _json_parts(value: Json) -> Iterator[str]:
-    """Yield a value as JSON in parts, however deeply it is nested."""
-    rest: list[tuple[str, Json | object]] = [("", value)]
-    while rest:
-        text, inner = rest.pop()
-        yield text
-        if isinstance(inner, dict):
-            members = as_object(cast("Json", inner))
-            heads = [f"{json.dumps(name, ensure_ascii=False)}: " for name in members]
-            rest += _inner("{}", heads, [*members.values()])
-        elif isinstance(inner, list):
-            values = as_list(cast("Json", inner))
-            rest += _inner("[]", [""] * len(values), values)
-        elif inner is not _NOTHING:
-            yield json.dumps(inner, ensure_ascii=False)
-
-
-def _inner(
-    brackets: str, heads: Sequence[str], values: Sequence[Json]
-) -> Iterator[tuple[str, Json | object]]:
-    """Yield what an array or object consists of, from its end."""
-    yield brackets[1], _NOTHING
-    for place in range(len(values) - 1, -1, -1):
-        yield (", " if place else brackets[0]) + heads[place], values[place]
-    if not values:
-        yield brackets[0], _NOTHING
 
 
 def format_number(count: float, digits: int = 0) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from typing import Final, cast
 
@@ -24,6 +23,7 @@ from acp_inspector.recording.reader import BadLine, Row
 from acp_inspector.session.edits import FrameEdit, edit_of
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls
+from acp_protocol.json_text import json_text
 from acp_protocol.jsonrpc import Json, parse
 
 MAX_FRAME_CHARS: Final = 1 << 16
@@ -297,7 +297,7 @@ def raw_text(entry: Row | None) -> str:
         case BadLine(reason=reason):
             return escape_controls(reason)
         case JournalEvent() | Header() | Footer():
-            return escape_controls(json.dumps(_members(entry), ensure_ascii=False, default=str))
+            return escape_controls(json_text(_members(entry), default=str))
         case None:
             return ""
 
@@ -313,12 +313,7 @@ def exact_text(view: TrafficModel, row: int) -> str:
 
 def pretty_json(value: Json) -> str:
     """Return a value as indented JSON; if it is nested too deeply, on one line, or a notice."""
-    for indent in (2, None):
-        try:
-            return json.dumps(value, ensure_ascii=False, indent=indent)
-        except RecursionError:
-            continue
-    return TOO_DEEP
+    return json_text(value, indent=2)
 
 
 def _line_text(line: bytes) -> str:

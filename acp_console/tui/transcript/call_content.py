@@ -24,9 +24,10 @@ from acp_console.chat.line_diff import (
 from acp_console.chat.places import diff_begin, output_begin
 from acp_console.tui.transcript.code import is_language
 from acp_console.tui.transcript.markdown import MAX_BLOCK
-from acp_console.wording.values import decoded_size, fenced, json_text, plural
+from acp_console.wording.values import decoded_size, fenced, plural
 from acp_inspector.session.items import PermissionRequest, TerminalItem, ToolCallItem
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_object, get, get_list, get_string, get_text
 from acp_protocol.jsonrpc import Json
 

@@ -8,7 +8,6 @@ Source: docs/design/replay.md.
 
 from __future__ import annotations
 
-import json
 from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -30,6 +29,7 @@ from acp_inspector.compare.values import (
     opaque,
 )
 from acp_protocol.framing import Side
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get, get_list
 from acp_protocol.jsonrpc import (
     Json,
@@ -103,10 +103,10 @@ class MarkedSteps:
                 type_ = id_key(step.id)[0]
             place = Place.of(step)
             value = self._masked(step.value, place, variables)
-            mark = f"{step.name} {type_} {json.dumps(value)}"
+            mark = f"{step.name} {type_} {json_text(value)}"
             if step.beside:
                 beside = self._masked(step.beside, place, variables)
-                mark += json.dumps(beside)
+                mark += json_text(beside)
             found = self._marks[step] = mark, variables
         return found
 

@@ -8,7 +8,6 @@ Source: docs/design/replay.md.
 
 from __future__ import annotations
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -33,6 +32,7 @@ from acp_inspector.compare.values import (
 )
 from acp_inspector.jsonpath import parse_path
 from acp_protocol.framing import Side
+from acp_protocol.json_text import json_text
 from acp_protocol.jsonrpc import (
     Json,
     id_key,
@@ -135,7 +135,7 @@ def value_lines(difference: StepDifference) -> Iterator[str]:
 
 
 def _one_line(value: Json) -> str:
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    return value if isinstance(value, str) else json_text(value)
 
 
 class Differences:

@@ -6,7 +6,6 @@ which belong together.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
@@ -15,6 +14,7 @@ from typing import Final, TypeAlias, cast
 from acp_inspector.compare.values import ABSENT, GENERATED_IDS, TIMESTAMPS, is_other
 from acp_inspector.jsonpath import formatted_member
 from acp_protocol.dialects.spellings import spellings
+from acp_protocol.json_text import json_text
 from acp_protocol.jsonrpc import Json
 
 Content: TypeAlias = Mapping[str, Json]
@@ -115,5 +115,5 @@ def _leaves(value: Json, path: str, name: str, depth: int) -> Iterator[tuple[str
 
 
 def _shown(value: Json) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    text = value if isinstance(value, str) else json_text(value)
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"

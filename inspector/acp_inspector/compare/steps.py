@@ -13,7 +13,6 @@ Source: docs/design/replay.md.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -26,6 +25,7 @@ from acp_inspector.session.events import TurnEnded
 from acp_inspector.session.exchanges import Exchange, PairedMessage
 from acp_inspector.session.fold import Sessions
 from acp_protocol.framing import Side
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import (
     Batch,
@@ -475,10 +475,7 @@ def shape(value: Json, depth: int = MAX_SHAPE_DEPTH) -> Json:
 
 
 def _text(value: Json) -> str:
-    try:
-        return json.dumps(value, sort_keys=True)
-    except RecursionError:
-        return "nested too deeply"
+    return json_text(value, sort_keys=True)
 
 
 def _are_equal(one: Json, other: Json) -> bool:

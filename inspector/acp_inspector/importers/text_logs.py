@@ -30,6 +30,7 @@ from acp_inspector.importers.line_logs import SideGuesser, is_message, read_any,
 from acp_inspector.importers.model import FrameItem, Item, NoteItem, broken, seconds
 from acp_inspector.recording.format import BOM
 from acp_protocol.framing import Side, opposite
+from acp_protocol.json_text import json_text
 from acp_protocol.jsonrpc import (
     Batch,
     ErrorResponse,
@@ -273,7 +274,7 @@ def _search_within(value: Json, text: str, nesting: int) -> list[FoundMessage]:
 
 
 def _spelled(found: FoundMessage) -> str:
-    return json.dumps(found.value, sort_keys=True)
+    return json_text(found.value, sort_keys=True)
 
 
 def _facts_of(members: Mapping[str, Json]) -> tuple[Sender | None, float | None]:

@@ -6,7 +6,6 @@ mistake does not hide others.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from acp_inspector.messages import DecodedFrame
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
     ENVELOPE,
@@ -398,4 +398,4 @@ def is_one_of(value: Json, words: Container[str]) -> bool:
 
 def quoted(value: Json) -> str:
     """Return a value as JSON on one line, shortened if it is long; safe to show."""
-    return single_line(json.dumps(value, ensure_ascii=False, default=str), QUOTED_CHARACTERS)
+    return single_line(json_text(value, default=str), QUOTED_CHARACTERS)

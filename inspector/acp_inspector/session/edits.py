@@ -6,7 +6,6 @@ session read each frame as it was sent: what follows from it then needs no corre
 
 from __future__ import annotations
 
-import json
 from base64 import b64decode
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -14,6 +13,7 @@ from typing import Final
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json, parse
 
@@ -141,7 +141,7 @@ def _value_text(value: Json, begin: int, tail: int) -> str:
         shown = value[begin : len(value) - tail]
         text = single_line(shown[: VALUE_WIDTH + 1], VALUE_WIDTH)
         return f'"{"…" if begin else ""}{text}{"…" if tail else ""}"'
-    return single_line(json.dumps(value, ensure_ascii=False), VALUE_WIDTH)
+    return single_line(json_text(value), VALUE_WIDTH)
 
 
 _ABSENT: Final = object()

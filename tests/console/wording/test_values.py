@@ -10,15 +10,24 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from acp_console.tui.traffic.detail import pretty_json
+from acp_console.wording.capabilities import capability_cells
+from acp_console.wording.comparison import value_text
+from acp_console.wording.events import event_text
+from acp_console.wording.transcript import change_lines
 from acp_console.wording.values import (
     decoded_size,
     format_number,
     format_offset,
     format_seconds,
-    json_text,
     plural,
     sender,
 )
+from acp_inspector.journal import JournalEvent
+from acp_inspector.lint.context import quoted
+from acp_inspector.views.capabilities import Capability
+from acp_inspector.views.state_diff import ItemChanged
+from acp_protocol.json_text import json_text
 
 
 def test_thousands_are_separated_and_counts_get_their_word() -> None:
@@ -89,3 +98,19 @@ def test_json_is_written_however_deeply_it_is_nested(is_list: bool) -> None:
 @given(st.binary(max_size=20))
 def test_the_size_of_a_base64_text_is_that_of_its_bytes(content: bytes) -> None:
     assert decoded_size(b64encode(content).decode()) == len(content)
+
+
+def test_a_value_is_shown_however_deeply_it_is_nested() -> None:
+    deep: Any = 1
+    for _ in range(3000):
+        deep = [deep]
+    changed = ItemChanged("s1", "call c", "rawInput", deep, deep)
+    shown = [
+        *change_lines(changed),
+        event_text(JournalEvent(1, 0.0, "unheard-of", {"value": deep})),
+        *capability_cells(Capability("agent", "x", claim=deep)),
+        value_text(deep),
+        quoted(deep),
+        pretty_json(deep),
+    ]
+    assert sum("[[[[" in each for each in shown) == 6

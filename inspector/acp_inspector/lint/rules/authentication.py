@@ -5,7 +5,6 @@ Source: ACP, "Authentication".
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
@@ -25,6 +24,7 @@ from acp_inspector.lint.context import (
 from acp_inspector.lint.on import Triggers
 from acp_inspector.lint.registry import LintSubject, check, checked_by, details, each_of, fix, track
 from acp_inspector.lint.state import Point, SentRequest
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import (
     AUTH_REQUIRED,
@@ -190,7 +190,7 @@ def repeated_unauthenticated_request(context: Context) -> CheckResult:
 
 def _request(call: Context | SentRequest) -> int:
     """Return what identifies a request, without its id."""
-    return hash((call.method, json.dumps(call.params, sort_keys=True, default=str)))
+    return hash((call.method, json_text(call.params, sort_keys=True, default=str)))
 
 
 @track(on.request(*LOGINS), on.result(*LOGOUTS), on.error(*GUARDED))
@@ -368,7 +368,7 @@ def _status_fields(context: Context) -> tuple[str, dict[str, Json]]:
 
 def _digest(status_fields: dict[str, Json]) -> int:
     status: list[Json] = [status_fields.get("state"), as_list(status_fields.get("accounts"))]
-    return hash(json.dumps(status, sort_keys=True, default=str))
+    return hash(json_text(status, sort_keys=True, default=str))
 
 
 @auth_status.error(490, "must", "agent", on.response("auth/status"))

@@ -5,7 +5,6 @@ Source: ACP, "Extensibility"; W3C Trace Context.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from acp_inspector.lint.context import OK, CheckResult, Context, EndContext, Pro
 from acp_inspector.lint.registry import LintSubject, fix
 from acp_inspector.lint.rules.methods import RETIRED, is_ours
 from acp_inspector.lint.state import opposite
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
@@ -182,7 +182,7 @@ class _Announced:
         """Return the `_meta` of these capabilities; they are searched once."""
         known = self.by_claims.get(id(claims))
         if known is None or known[0] is not claims:
-            known = claims, json.dumps([meta for _, meta in _claimed_metas(claims)])
+            known = claims, json_text([meta for _, meta in _claimed_metas(claims)])
             self.by_claims[id(claims)] = known
         return known[1]
 

@@ -5,7 +5,6 @@ Source: ACP, "Tool Calls", version 2's migration guide.
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from acp_inspector.lint import on
@@ -31,6 +30,7 @@ from acp_inspector.lint.rules.tool_calls import (
 from acp_inspector.lint.rules.v2_turn_state import background_of, foregrounds_of
 from acp_inspector.lint.state import LintState, Point, SeenSession, SentRequest
 from acp_inspector.lint.tracker import permission_tool
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
 from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
@@ -160,7 +160,7 @@ def _subject(params: dict[str, Json]) -> int:
     about += [subject.get(name) for name in ("type", "command", "cwd")]
     if tool.get("title") is None and subject.get("command") is None:
         about.append(tool.get("toolCallId"))
-    return hash(json.dumps([params.get("title"), about], sort_keys=True, default=str))
+    return hash(json_text([params.get("title"), about], sort_keys=True, default=str))
 
 
 OUTCOMES: Final = frozenset({"selected", "cancelled"})

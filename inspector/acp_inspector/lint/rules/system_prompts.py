@@ -5,7 +5,6 @@ Source: ACP schema, `SystemPrompt`.
 
 from __future__ import annotations
 
-import json
 from typing import Final
 
 from acp_inspector.lint import on
@@ -13,6 +12,7 @@ from acp_inspector.lint.checks import claimed
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted
 from acp_inspector.lint.registry import LintSubject, fix, track
 from acp_inspector.lint.state import Point
+from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.vocabulary import CREATING, OPENING, RESTORING
@@ -142,4 +142,4 @@ def _keep_prompt(context: Context) -> None:
 
 
 def _digest(params: dict[str, Json]) -> int:
-    return hash(json.dumps(params.get("systemPrompt"), sort_keys=True, default=str))
+    return hash(json_text(params.get("systemPrompt"), sort_keys=True, default=str))
