@@ -69,11 +69,11 @@ PART_FIELDS: Final = ("kind", "method", "id", "session", "latency", "summary")
 NUMBERS: Final = frozenset({"n", "t", "latency", "size"})
 
 
-def other_row(entry: StderrChunk | JournalEvent) -> OtherRow:
+def other_row(entry: StderrChunk | JournalEvent, width: int = SUMMARY_WIDTH) -> OtherRow:
     if isinstance(entry, StderrChunk):
-        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), SUMMARY_WIDTH)
+        text = single_line(entry.data.decode(errors="replace").rstrip("\n"), width)
         return OtherRow(entry.seq, entry.time, "agent", "stderr", len(entry.data), text)
-    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry, SUMMARY_WIDTH))
+    return OtherRow(entry.seq, entry.time, None, "event", 0, event_text(entry, width))
 
 
 def edited_row(
