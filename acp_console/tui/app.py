@@ -93,6 +93,10 @@ SHORT: Final = 16
 """Rows below which frames and empty rows are left out."""
 
 
+HOME_AFTER_S: Final = 2.0
+"""Seconds after which Home looks for what can be opened below the chat that is shown first."""
+
+
 class ConsoleApp(ThemedApp[int]):
     """Chats with agents and shows their traffic."""
 
@@ -185,7 +189,14 @@ class ConsoleApp(ThemedApp[int]):
             return
         self.open_chats.changed.add(self._call_user)
         self.push_screen(
-            HomeScreen(self._agents, self._cwd, self.open_chats, self._store, self._proxies)
+            HomeScreen(
+                self._agents,
+                self._cwd,
+                self.open_chats,
+                self._store,
+                self._proxies,
+                looks_after_s=0 if self._start_agent is None else HOME_AFTER_S,
+            )
         )
         if self._start_agent is not None and self._continued is not None:
             self._continue(self._continued, self._start_agent)

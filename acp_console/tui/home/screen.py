@@ -42,6 +42,7 @@ from acp_console.tui.commands import bindings
 from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.news import News
+from acp_console.tui.textual_fixes import set_timer
 from acp_console.wording.values import below_home
 from acp_inspector.control.client import RunningProxy, running_proxies
 from acp_protocol.errors import AcpError
@@ -131,8 +132,17 @@ class HomeScreen(Screen[None]):
         chats: OpenChats,
         store: RecordedSessions | None = None,
         proxies: Callable[[], Sequence[RunningProxy]] = running_proxies,
+        *,
+        looks_after_s: float = 0,
     ) -> None:
+        """List what can be opened.
+
+        It looks for that at once, or with `looks_after_s` after so many seconds, or when it is
+        shown again: another screen is opened above it at first.
+        """
         super().__init__()
+        self._looks_after_s = looks_after_s
+        self._is_below = looks_after_s > 0
         self._store = store
         self._proxies = proxies
         self._folder = folder
@@ -151,6 +161,8 @@ class HomeScreen(Screen[None]):
             self._look, wait=LOOK_INTERVAL_S, longest_wait=LOOK_INTERVAL_S, name="home"
         )
         self._shown: list[Entry] = []
+        self._looks = False
+        """Whether it looks for what can be opened."""
         self._has_looked = self._has_catalogue = False
         """Whether sessions, and whether agents were looked for."""
         self._wants_match = False
@@ -180,9 +192,18 @@ class HomeScreen(Screen[None]):
         self._show()
         self.line.focus()
         self._lookout.changed.add(News(self, self._take))
-        self._lookout.start()
-        self._open_catalogue()
         self._chats.changed.add(self._show_chats)
+        if not self._is_below:
+            self._begin_to_look()
+        else:
+            # What it needs takes time to import, and the chat above it comes first.
+            set_timer(self, self._looks_after_s, self._begin_to_look)
+
+    def _begin_to_look(self) -> None:
+        if not self._looks:
+            self._looks = True
+            self._lookout.start()
+            self._open_catalogue()
 
     def on_unmount(self) -> None:
         self._lookout.close()
@@ -198,7 +219,12 @@ class HomeScreen(Screen[None]):
 
     def on_screen_resume(self) -> None:
         self._is_left = self._wants_match = False
+        if not self._is_below:
+            self._begin_to_look()
         self._show()
+
+    def on_screen_suspend(self) -> None:
+        self._is_below = False
 
     def on_resize(self) -> None:
         self._show()

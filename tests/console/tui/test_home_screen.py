@@ -10,9 +10,12 @@ import threading
 from pathlib import Path
 
 import pytest
+from textual.app import App
+from textual.screen import Screen
 from textual.widgets import Input
 
 from acp_console.agents.spec import DEMO_AGENT, command_agent
+from acp_console.chat.open_chats import OpenChats
 from acp_console.home import Entry, recording_entries
 from acp_console.tui.app import ConsoleApp
 from acp_console.tui.chat.screen import ChatScreen
@@ -20,6 +23,7 @@ from acp_console.tui.confirm import ConfirmScreen
 from acp_console.tui.help import HelpScreen
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.watch.screen import WatchScreen
+from acp_inspector.control.client import RunningProxy
 from tests.console.tui.conftest import LIMIT, notices, say, until
 from tests.warm import WARM
 
@@ -230,3 +234,24 @@ async def test_a_running_proxy_is_listed_at_home(
                 await pilot.press(*"work", "enter")
                 await until(pilot, lambda: isinstance(app.screen, WatchScreen))
             process.stdin.close()
+
+
+async def test_it_looks_for_nothing_below_a_chat_until_it_is_shown(tmp_path: Path) -> None:
+    looks: list[str] = []
+
+    def proxies() -> list[RunningProxy]:
+        looks.append("proxies")
+        return []
+
+    class Below(App[None]):
+        def on_mount(self) -> None:
+            home = HomeScreen((), tmp_path, OpenChats(), proxies=proxies, looks_after_s=1000)
+            self.push_screen(home)
+            self.push_screen(Screen())
+
+    app = Below()
+    async with app.run_test(size=(80, 24)) as pilot:
+        await pilot.pause()
+        assert looks == []
+        await app.pop_screen()
+        await until(pilot, lambda: looks)
