@@ -178,19 +178,28 @@ def _named(name: str, paths: Sequence[str]) -> str:
     return next(endings, bare)
 
 
-def is_patch_of(patch: str, content: Json) -> bool:
-    """Return whether a patch says no more than a diff with both texts shows."""
+def absolute(path: str, cwd: str | None) -> str:
+    """Return where a path leads from a session's directory; as it is where that is not known."""
+    is_plain = path and not {"", ".", ".."} & {*path.removeprefix("/").split("/")}
+    return f"{cwd.rstrip('/')}/{path}" if cwd and is_plain and not path.startswith("/") else path
+
+
+def is_patch_of(patch: str, content: Json, cwd: str | None = None) -> bool:
+    """Return whether a patch says no more than a diff with both texts shows.
+
+    Relative names are those of files in `cwd`.
+    """
     path, new = get_text(content, "path"), get_text(content, "newText")
     if not path or new is None or "@@" not in patch:
         return False
     lines, old = split_lines(patch), get_string(content, "oldText")
     begin = next((at for at, line in enumerate(lines) if _HUNK.match(line)), len(lines))
-    if not all(_is_head(line.rstrip("\n"), path, is_new=not old) for line in lines[:begin]):
+    if not all(_is_head(line.rstrip("\n"), path, cwd, is_new=not old) for line in lines[:begin]):
         return False
     return _patched(old, lines[begin:]) == new
 
 
-def _is_head(line: str, path: str, *, is_new: bool) -> bool:
+def _is_head(line: str, path: str, cwd: str | None, *, is_new: bool) -> bool:
     """Return whether a line above the first hunk names nothing but the file."""
     if not line.strip("= "):
         return True
@@ -200,18 +209,19 @@ def _is_head(line: str, path: str, *, is_new: bool) -> bool:
         return False
     if mark == "diff":
         names = named.removeprefix("--git ").split()
-        return named.startswith("--git ") and all(_is_name(each, path) for each in names)
+        return named.startswith("--git ") and all(_is_name(each, path, cwd) for each in names)
     if mark == "---" and is_new and named.strip() == "/dev/null":
         return True
-    return mark in {"Index:", "---", "+++"} and _is_name(named.strip(), path)
+    return mark in {"Index:", "---", "+++"} and _is_name(named.strip(), path, cwd)
 
 
-def _is_name(named: str, path: str) -> bool:
+def _is_name(named: str, path: str, cwd: str | None) -> bool:
     """Return whether a patch means the file at `path` by this name."""
-    if named.startswith("/"):
-        return named == path
-    bare = named[2:] if named[:2] in {"a/", "b/"} else named
-    return any(each and f"/{path}".endswith(f"/{each}") for each in (named, bare))
+    names = [named]
+    if named[:2] in {"a/", "b/"}:
+        # Before an absolute path, or one in the session's directory.
+        names += [named[1:], named[2:]]
+    return any(absolute(each, cwd) == path for each in names)
 
 
 def _patched(old: str, lines: Sequence[str]) -> str | None:

@@ -14,6 +14,7 @@ from acp_console.chat.line_diff import (
     CONTEXT,
     DiffLine,
     LineNumbers,
+    absolute,
     hidden_lines,
     is_patch_of,
     line_hunks,
@@ -146,7 +147,11 @@ def _for_decision(permission: PermissionRequest, call: ToolCallItem) -> list[Pie
     if permission.description:
         found += _named("reason", permission.description)
     # Path and text of one change belong together.
-    shown = max((_names_shown(each, members) for each in call.content), key=len, default=set[str]())
+    shown = max(
+        (_names_shown(each, members, permission.cwd) for each in call.content),
+        key=len,
+        default=set[str](),
+    )
     for name, text in members:
         if name not in shown:
             found += _named(name, text)
@@ -155,12 +160,12 @@ def _for_decision(permission: PermissionRequest, call: ToolCallItem) -> list[Pie
     known.update(text for name, text in members if not _TEXT.search(name))
     for each in facts.locations:
         path, line = get_string(each, "path") or json_text(each), get(each, "line")
-        if path not in known and not any(_ends_a_path(path, diff) for diff in call.content):
+        if path not in known and absolute(path, permission.cwd) not in known:
             found += _named("location", path if line is None else f"{path}:{line}")
     return found
 
 
-def _names_shown(content: Json, members: Sequence[tuple[str, str]]) -> set[str]:
+def _names_shown(content: Json, members: Sequence[tuple[str, str]], cwd: str | None) -> set[str]:
     """Return the names of the members that a diff shows, each as what its name says."""
     if get_string(content, "type") != "diff":
         return set()
@@ -168,26 +173,18 @@ def _names_shown(content: Json, members: Sequence[tuple[str, str]]) -> set[str]:
     found = _shown_replacement(content, members)
     for name, text in members:
         if _PATH.search(name):
-            is_shown = text in paths or _ends_a_path(text, content)
+            is_shown = text in paths or absolute(text, cwd) in paths
         elif _IS_NEW.fullmatch(name):
             # A change without an old text is shown as that of a new file.
             is_shown = text == "true" and get(content, "oldText") is None
         elif _OLD_TEXT.search(name):
             is_shown = text == old
         else:
-            is_text = text in {new, patch} or is_patch_of(text, content)
+            is_text = text in {new, patch} or is_patch_of(text, content, cwd)
             is_shown = _TEXT.search(name) is not None and is_text
         if text and is_shown:
             found.add(name)
     return found
-
-
-def _ends_a_path(text: str, diff: Json) -> bool:
-    """Return whether a relative path is the end of the one that a diff has in full."""
-    steps = text.split("/")
-    if not all(steps) or {".", ".."} & {*steps} or get_text(diff, "newText") is None:
-        return False
-    return get_string(diff, "type") == "diff" and get_string(diff, "path").endswith(f"/{text}")
 
 
 def _shown_replacement(diff: Json, members: Sequence[tuple[str, str]]) -> set[str]:

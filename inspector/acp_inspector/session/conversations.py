@@ -349,6 +349,7 @@ def _ask_consent(talk: Conversation, request: Request) -> tuple[Respond, list[Co
         get_list(params, "options"),
         title=get_string(params, "title"),
         description=get_string(params, "description"),
+        cwd=talk.info.cwd,
     )
     call.add_permission(permission, n)
 

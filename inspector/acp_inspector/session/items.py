@@ -34,6 +34,8 @@ class PermissionRequest:
     """What the request is called (version 2)."""
     description: str = ""
     """Why it is made (version 2)."""
+    cwd: str | None = None
+    """The session's directory, where it is known."""
 
     def at(self, n: int) -> PermissionRequest:
         is_answered = self.answered is not None and self.answered <= n

@@ -66,6 +66,19 @@ def test_a_diff_replaces_only_the_arguments_that_it_shows() -> None:
     assert lines(asked(EDIT, raw_input=more)) == [*others, *plain]
 
 
+@pytest.mark.parametrize(
+    ("cwd", "is_shown"), [("/w", False), ("/w/", False), ("/other", True), (None, True)]
+)
+def test_a_relative_path_is_that_of_a_diff_only_in_the_directory_of_the_session(
+    cwd: str | None, is_shown: bool
+) -> None:
+    permission = PermissionRequest(1, [], cwd=cwd)
+    raw: Json = {"path": "a"}
+    call = asked(EDIT, raw_input=raw, locations=[{"path": "a"}], permission=permission)
+    assert ("path: a" in lines(call)) == is_shown
+    assert "path: ../w/a" in lines(asked(EDIT, raw_input={"path": "../w/a"}, permission=permission))
+
+
 def test_that_a_file_is_new_is_said_once() -> None:
     new: Mapping[str, Json] = {"type": "diff", "path": "/w/a", "newText": "x\n"}
     assert "is_new: true" not in lines(asked(new, raw_input={"is_new": True}))
@@ -158,7 +171,8 @@ WHOLE: Mapping[str, Json] = {
     "patch",
     [
         PATCH,
-        PATCH.replace("/w/a.py", "w/a.py"),
+        PATCH.replace("/w/a.py", "a.py"),
+        PATCH.replace("--- /w/", "--- a/").replace("+++ /w/", "+++ b/"),
         PATCH.replace("--- /w", "--- a/w").replace("+++ /w", "+++ b/w"),
         "@@ -2,1 +2,1 @@\n-two\n+2\n",
         "diff --git a/w/a.py b/w/a.py\n@@ -2 +2 @@ one\n-two\n+2",
@@ -166,7 +180,8 @@ WHOLE: Mapping[str, Json] = {
 )
 def test_a_patch_that_a_diff_shows_is_not_shown_again(patch: str) -> None:
     raw: Json = {"filepath": "/w/a.py", "diff": patch}
-    assert not any("diff" in line for line in lines(asked(WHOLE, raw_input=raw)))
+    call = asked(WHOLE, raw_input=raw, permission=PermissionRequest(1, [], cwd="/w"))
+    assert not any("diff" in line for line in lines(call))
 
 
 @pytest.mark.parametrize(
@@ -175,6 +190,7 @@ def test_a_patch_that_a_diff_shows_is_not_shown_again(patch: str) -> None:
         PATCH.replace("+2", "+2; evil()"),
         PATCH.replace("--- /w/a.py\t2026-01-01 10:00:00", "--- /w/a.py\tevil"),
         PATCH.replace("Index: /w/a.py", "Index: /etc/passwd"),
+        PATCH.replace("Index: /w/a.py", "Index: a.py"),
         PATCH.replace("@@ -1,3 +1,3 @@", "@@ -1,3 +1,3 @@ evil"),
         f"evil\n{PATCH}",
         f"{PATCH}evil\n",
