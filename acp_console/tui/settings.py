@@ -34,6 +34,17 @@ NAMES: Final = 200
 class SettingsScreen(Overlay[None]):
     """Lists the settings, and writes those that are changed."""
 
+    DEFAULT_CSS = """
+    SettingsScreen #settings-about {
+        height: 2;
+        color: $text-muted;
+        margin-top: 1;
+    }
+    SettingsScreen #settings-rest {
+        text-wrap: nowrap;
+        text-overflow: ellipsis;
+    }
+    """
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("q", "leave", show=False),
         Binding("e", "edit_file", "Edit the file"),
@@ -49,10 +60,13 @@ class SettingsScreen(Overlay[None]):
         self._path = path
         self._settings: list[tuple[str, str, Sequence[bool | str]]] = []
         """The table, the key and the values of each row below the theme, the current one first."""
+        self._about: list[str] = []
+        """What each row is."""
 
     def compose(self) -> ComposeResult:
         with Vertical():
             yield OptionList(markup=False)
+            yield Static(id="settings-about", markup=False)
             yield Static(id="settings-rest", classes="note", markup=False)
             yield Static(id="settings-problem", classes="note problem", markup=False)
             yield Static(KEYS, classes="note", markup=False)
@@ -67,8 +81,8 @@ class SettingsScreen(Overlay[None]):
         place = self.rows.highlighted or 0
         problem, rest = "", ""
         themes = f"{THEME_NAMES.index(self.app.theme) + 1} of {len(THEME_NAMES)}"
-        lines = [_line("theme", self.app.theme, f"The colours; {themes}")]
-        self._settings = []
+        lines = [_line("theme", self.app.theme)]
+        self._settings, self._about = [], [f"The colours; {themes}"]
         try:
             config = EditableConfig(self._path).config
         except AcpError as why:
@@ -77,15 +91,22 @@ class SettingsScreen(Overlay[None]):
             for table, key, values, about in _settings(config):
                 self._settings.append((table, key, values))
                 now = values[0] if isinstance(values[0], str) else "on" if values[0] else "off"
-                lines.append(_line(f"{table}.{key}", now, about))
+                lines.append(_line(f"{table}.{key}", now))
+                self._about.append(about)
             rest = _rest(config)
         self.rows.set_options(Option(line) for line in lines)
         self.rows.highlighted = min(place, len(lines) - 1)
+        self._explain()
         state = "" if self._path.exists() else "  (not there yet)"
         file = f"file     {single_line(below_home(self._path), NAMES)}{state}"
         self.query_one("#settings-rest", Static).update("\n".join(filter(None, (file, rest))))
         self.query_one("#settings-problem", Static).update(escape_controls(problem))
         self.query_one("#settings-problem").display = bool(problem)
+
+    @on(OptionList.OptionHighlighted)
+    def _explain(self) -> None:
+        about = self._about[self.rows.highlighted or 0]
+        self.query_one("#settings-about", Static).update(about)
 
     @on(OptionList.OptionSelected)
     def change_row(self, event: OptionList.OptionSelected) -> None:
@@ -140,7 +161,5 @@ def _rest(config: Config) -> str:
     )
 
 
-def _line(name: str, value: str, about: str) -> Content:
-    return Content.assemble(
-        (f"{name:<{NAME_WIDTH}} ", "bold"), (value, "$text-accent"), (f"\n{about}", "$text-muted")
-    )
+def _line(name: str, value: str) -> Content:
+    return Content.assemble((f"{name:<{NAME_WIDTH}} ", "bold"), (value, "$text-accent"))

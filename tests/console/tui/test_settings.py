@@ -54,11 +54,13 @@ async def test_a_setting_is_changed_in_the_file_and_comments_stay(
 
 async def test_a_setting_is_changed_by_mouse(config: Path, workplace: Path) -> None:
     app = ConsoleApp(cwd=workplace)
-    async with app.run_test(size=(100, 30)) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: isinstance(app.screen, HomeScreen))
         await pilot.press("alt+s")
-        await until(pilot, lambda: "not there yet" in say(app))
-        assert await pilot.click("SettingsScreen OptionList", offset=(5, 2))
+        # All of it has room, and says what the chosen row is.
+        await until(pilot, lambda: "e opens the file" in say(app))
+        assert "The colours; 1 of" in say(app)
+        assert await pilot.click("SettingsScreen OptionList", offset=(5, 1))
         await until(pilot, config.exists)
         assert config.read_text() == "[privacy]\njournal = false\n"
 
