@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from collections import deque
 from contextlib import suppress
 from typing import Final
@@ -87,8 +88,17 @@ class _ServedSocket:
         self._taken = Change()
         self._initialize: Request | None = None
         self._has_left = False
+        self._sending_since: float | None = None
+        self._stall_timer: asyncio.TimerHandle | None = None
 
     async def serve(self) -> None:
+        try:
+            await self._serve()
+        finally:
+            if self._stall_timer is not None:
+                self._stall_timer.cancel()
+
+    async def _serve(self) -> None:
         connection = self._connection
         async with BackgroundTasks() as tasks:
             tasks.start_soon(self._receive)
@@ -218,15 +228,31 @@ class _ServedSocket:
     async def _send(self, frame: bytes) -> None:
         """Send a message to the client; end the connection if the client reads nothing."""
         text = frame.decode("utf-8", "replace")
-        # A timer costs a fraction of a scope, and the end of the connection ends this, too.
-        timer = asyncio.get_running_loop().call_later(
-            self._connections.limits.stall_s, self._connections.end_stalled, self._connection
-        )
+        if self._sending_since is None:
+            self._sending_since = time.monotonic()
+        if self._stall_timer is None:
+            self._watch_stall(self._connections.limits.stall_s)
         try:
             await self._socket.send_text(text)
         except (WebSocketDisconnect, WebSocketDisconnected):
             self._leave()
             return
         finally:
-            timer.cancel()
+            self._sending_since = None
         self._connections.counts.sent(len(frame))
+
+    def _watch_stall(self, seconds: float) -> None:
+        """Look then whether a message still waits; a timer for each message costs more than it."""
+        loop = asyncio.get_running_loop()
+        self._stall_timer = loop.call_later(seconds, self._end_stalled)
+
+    def _end_stalled(self) -> None:
+        """End the connection if a message has waited for too long; else look again."""
+        self._stall_timer = None
+        if self._sending_since is None:
+            return
+        rest = self._sending_since + self._connections.limits.stall_s - time.monotonic()
+        if rest > 0:
+            self._watch_stall(rest)
+        else:
+            self._connections.end_stalled(self._connection)
