@@ -366,11 +366,14 @@ class HttpTransport(HttpFrames):
             stream.posted.set()
 
     def _refuse(self, posting: _Posting, refusal: Refusal) -> None:
-        """Give a request the error response that will not come; report any other message."""
+        """Give a request the error response that will not come; report any other message.
+
+        What is no message gets an error without an id, as an agent on stdio sends it.
+        """
         if self._end is not None:
             return
         post = posting.post
-        if not post.is_request:
+        if not post.gets_error:
             self._notify(f"{post.name} did not reach the agent: {refusal.reason}")
             return
         self._state.settled(post)

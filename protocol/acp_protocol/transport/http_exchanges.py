@@ -22,7 +22,9 @@ from acp_protocol.framing import MAX_FRAME_BYTES
 from acp_protocol.json_values import as_object, get, get_int, get_text
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
+    Batch,
     ErrorResponse,
+    InvalidMessage,
     Message,
     Notification,
     Request,
@@ -76,6 +78,13 @@ class Post:
     @property
     def is_request(self) -> bool:
         return isinstance(self.message, Request)
+
+    @property
+    def gets_error(self) -> bool:
+        """Whether it gets an error in place of a response: a request, or what is no message."""
+        if isinstance(self.message, InvalidMessage):
+            return not self.message.is_response
+        return isinstance(self.message, Request | Batch)
 
     @property
     def name(self) -> str:

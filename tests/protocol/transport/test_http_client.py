@@ -402,6 +402,28 @@ async def test_a_refused_request_gets_an_error_and_the_connection_goes_on() -> N
     assert injected.data["answers"] == request.seq
 
 
+@pytest.mark.parametrize("sent", [b"no JSON", b'{"jsonrpc":"2.0"}', b"[]"])
+async def test_what_is_no_message_is_refused_with_an_error_without_an_id(sent: bytes) -> None:
+    """TypeScript: 400 with a text. An agent on stdio would send the error itself."""
+
+    async def handle(server: RawServer, exchange: Exchange) -> None:
+        if exchange.body == sent:
+            await exchange.reply(400, b"Invalid JSON", "text/plain")
+        else:
+            await usual(server, exchange)
+
+    async with (
+        raw_server(handle) as server,
+        open_http(RemoteAgent(server.url), limits=QUICK) as transport,
+    ):
+        await transport.send(encode_request(1, "initialize", {}))
+        await transport.receive()
+        await transport.send(sent)
+        refused = parse(await transport.receive())
+    assert (refused["id"], refused["error"]["data"]) == (None, {"httpStatus": 400})
+    assert "Invalid JSON" in refused["error"]["message"]
+
+
 async def test_a_refused_notification_is_reported() -> None:
     async def handle(server: RawServer, exchange: Exchange) -> None:
         if exchange.name == "session/cancel":
