@@ -161,11 +161,12 @@ class AgentConnection:
 
     @property
     def title(self) -> str:
-        """The agent's own name, or else its configured title; untrusted.
+        """The name of the agent; untrusted.
 
-        The embedded demo agent has the name that it is chosen by.
+        An agent that is chosen by a name keeps it. One that is started by a command has the name
+        that it gives itself, or else that of its program.
         """
-        if self.spec.is_embedded_demo:
+        if self.spec.is_named:
             return self.spec.title
         for key in ("title", "name"):
             name = self.agent_info.get(key)

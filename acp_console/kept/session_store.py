@@ -259,6 +259,10 @@ class StoredRun:
         if is_urgent or monotonic() - self._saved_at > SAVE_INTERVAL_S:
             self._save()
 
+    def name_agent(self, title: str) -> None:
+        """Note what the agent is called; it is saved with the next change of a session."""
+        self.facts.title = _storable(title)
+
     def id_of(self, session_id: str) -> str:
         """Return the id of a session in the store; empty if this run is not recorded."""
         return "" if self.recording is None else _stored_id(self.recording, session_id)

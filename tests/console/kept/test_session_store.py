@@ -226,7 +226,7 @@ async def test_each_run_of_an_agent_has_a_recording_of_its_own(
 
 
 FORGETFUL = """
-greet(agentCapabilities={"sessionCapabilities": {"resume": {}}})
+greet(agentCapabilities={"sessionCapabilities": {"resume": {}}}, agentInfo={"name": "Sieve"})
 message = json.loads(sys.stdin.readline())
 if message["method"] == "session/resume":
     tell(id=message["id"], error={"code": -32002, "message": "no such session"})
@@ -259,6 +259,8 @@ async def test_a_session_that_the_agent_forgot_goes_on_as_one_with_its_title_and
     newest, other = store.sessions()
     assert (newest.title, newest.prompts, texts(newest)) == ("about first", 2, ["first", "second"])
     assert (other.title, other.prompts) == ("about other", 1)
+    # The agent is called as in the chat.
+    assert newest.agent.title == "Sieve"
     # It can be found by the id that it had, and goes on once more.
     assert store.find(kept.id) == newest
     async with chat(forgetful, tmp_path, store, newest) as talk:

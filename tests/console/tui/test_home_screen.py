@@ -247,7 +247,7 @@ async def test_it_looks_for_nothing_below_a_chat_until_it_is_shown(tmp_path: Pat
         def on_mount(self) -> None:
             home = HomeScreen((), tmp_path, OpenChats(), proxies=proxies, looks_after_s=1000)
             self.push_screen(home)
-            self.push_screen(Screen())
+            self.push_screen(Screen[None]())
 
     app = Below()
     async with app.run_test(size=(80, 24)) as pilot:
