@@ -11,7 +11,9 @@ from collections.abc import Generator
 from pathlib import Path
 
 import pytest
+from PIL import Image
 
+from acp_console.tui.images.kitty import PLACEHOLDER
 from benchmarks.terminal import Terminal
 from tests.console.tui.screens.test_intercepting import SCRIPT, begin, proxied
 
@@ -170,6 +172,24 @@ def test_a_session_goes_on_after_the_console_was_quit(
         assert again.seen("read notes.txt", LIMIT)
         press(again, "read n", "n")
         press(again, "\r", "buy milk")
+
+
+def test_a_terminal_that_shows_images_is_asked_first_and_forgets_them_at_the_end(
+    environment: dict[str, str], folder: Path
+) -> None:
+    Image.new("RGB", (40, 40), "red").save(folder / "red.png")
+    kitty = {**environment, "TERM": "xterm-kitty", "TMUX": "", "STY": ""}
+    with Terminal((*CONSOLE, "chat", "--cwd", str(folder)), kitty) as terminal:
+        assert terminal.seen("\x1b[c", LIMIT)
+        terminal.press("\x1bP>|kitty(0.41.1)\x1b\\\x1b[6;20;10t\x1b[?62;c")
+        assert terminal.seen(READY, LIMIT)
+        send(terminal, "look at @red.png ", "\x1b_Ga=t,")
+        assert terminal.seen(PLACEHOLDER, LIMIT)
+        begin = terminal.position
+        assert terminal.terminate(LIMIT) is not None
+        assert terminal.seen("\x1b_Ga=d,", LIMIT, begin)
+        # The next that is written leaves the terminal to others.
+        assert terminal.seen("q=2;\x1b\\\x1b[?2004l", LIMIT, begin)
 
 
 def test_a_paused_request_is_answered_in_place_of_the_agent(

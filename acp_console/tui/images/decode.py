@@ -25,6 +25,18 @@ MAX_COLUMNS: Final = 60
 MAX_ROWS: Final = 20
 """Cells that an image takes, at most."""
 FORMATS: Final = ("PNG", "JPEG", "GIF", "WEBP")
+_ORIENTATION: Final = 0x0112
+"""The tag of EXIF."""
+_TURNS: Final = {
+    2: "FLIP_LEFT_RIGHT",
+    3: "ROTATE_180",
+    4: "FLIP_TOP_BOTTOM",
+    5: "TRANSPOSE",
+    6: "ROTATE_270",
+    7: "TRANSVERSE",
+    8: "ROTATE_90",
+}
+_ON_SIDE: Final = frozenset({"TRANSPOSE", "ROTATE_270", "TRANSVERSE", "ROTATE_90"})
 TYPES: Final = frozenset({"image/png", "image/jpeg", "image/jpg", "image/gif", "image/webp"})
 
 
@@ -92,19 +104,35 @@ def _decode(pillow: ModuleType, content: bytes, room: Room) -> DecodedImage:
             raise ImageError(_TOO_MANY)
         if not width or not height:
             raise ImageError("it has no pixels")
+        turn = _turn(image)
+        is_on_side = turn in _ON_SIDE
+        if is_on_side:
+            width, height = height, width
         is_animated = bool(getattr(image, "is_animated", False))
         cell_width, cell_height = room.cell
         scale = min(room.columns * cell_width / width, room.rows * cell_height / height, 1.0)
         size = (max(int(width * scale), 1), max(int(height * scale), 1))
         # A JPEG is decoded at a fraction of its size where that is enough.
-        image.draft("RGB", (size[0] * 2, size[1] * 2))
+        image.draft("RGB", (max(size) * 2, max(size) * 2))
         image.load()
-        scaled = image.convert("RGBA").resize(size, pillow.Resampling.LANCZOS, reducing_gap=2.0)
+        scaled = image.convert("RGBA").resize(
+            size[::-1] if is_on_side else size, pillow.Resampling.LANCZOS, reducing_gap=2.0
+        )
+        if turn is not None:
+            scaled = scaled.transpose(pillow.Transpose[turn])
     columns, rows = ceil(size[0] / cell_width), ceil(size[1] / cell_height)
     pixels = pillow.new("RGBA", (columns * cell_width, rows * cell_height))
     pixels.paste(scaled)
     about = f"{width} × {height}" + (" · the first picture of an animation" if is_animated else "")
     return DecodedImage(pixels, columns, rows, about)
+
+
+def _turn(image: Image) -> str | None:
+    """Return how an image has to be turned, as cameras say it."""
+    try:
+        return _TURNS.get(image.getexif().get(_ORIENTATION, 1))
+    except Exception:  # noqa: BLE001 - an image whose remarks are damaged is one all the same
+        return None
 
 
 @cache

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import struct
 import zlib
@@ -47,6 +48,23 @@ def test_four_formats_are_drawn_whatever_their_type_says(form: str) -> None:
     assert isinstance(pixel, tuple)
     assert pixel[0] > 240
     assert pixel[3] == 255
+
+
+@pytest.mark.parametrize("form", ["PNG", "JPEG", "WEBP"])
+def test_an_image_is_turned_as_its_camera_says(form: str) -> None:
+    image = Image.new("RGB", (40, 20), "red")
+    image.paste("blue", (0, 0, 20, 20))
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    buffer = io.BytesIO()
+    image.save(buffer, form, exif=exif)
+    found = decode_image(b64encode(buffer.getvalue()).decode(), Room(cell=CELL))
+    assert (found.columns, found.rows, found.about) == (2, 2, "20 × 40")
+    above, below = (found.pixels.getpixel((10, y)) for y in (5, 35))
+    assert isinstance(above, tuple)
+    assert isinstance(below, tuple)
+    assert above[2] > 200 > below[2]
+    assert below[0] > 200 > above[0]
 
 
 def test_an_animation_is_its_first_picture_and_its_caption_says_so() -> None:
