@@ -278,15 +278,18 @@ def test_a_dialect_that_was_found_is_remembered_until_it_does_not_work_any_more(
 CHAT = "greet(agentInfo={'name': 'x', 'title': 'Mine of the test'})\nopen_session()\nhear('never')"
 
 
-@pytest.mark.parametrize("words", [("own",), ("chat", "own"), ("--", "mine")])
-def test_an_agent_or_a_command_opens_a_chat(
-    install: Install, configure: Configure, words: tuple[str, ...]
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [(("own",), "own"), (("chat", "own"), "own"), (("--", "mine"), "Mine of the test")],
+)
+def test_an_agent_or_a_command_opens_a_chat_with_its_name(
+    install: Install, configure: Configure, words: tuple[str, ...], name: str
 ) -> None:
     install("mine", CHAT)
     configure("[agents.own]\ncommand = ['mine']\n")
-    done = on_terminal(*words, prompt="Mine of the test", reply="\x11")
+    done = on_terminal(*words, prompt="ready", reply="\x11")
     assert done.code == 0
-    assert "Mine of the test" in done.out
+    assert name in done.out
 
 
 def test_a_file_opens_its_frames(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
