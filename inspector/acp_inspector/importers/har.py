@@ -25,9 +25,9 @@ from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.http import CONNECTION_HEADER
 
 MILLISECOND: Final = 0.001
-CONNECTION: Final = "acp-connection-id"
 TEXT: Final = 1
 """The opcode of a WebSocket's text frame."""
 _HEAD: Final = re.compile(rb"\s*\{\s*\"log\"\s*:\s*\{")
@@ -82,7 +82,7 @@ def read_har(file: BinaryIO) -> Iterator[Item]:
     for entry in sorted(entries, key=_is_stream):
         try:
             headers = {*_headers(entry.request), *_headers(entry.response)}
-            if CONNECTION in headers or entry.messages or b'"jsonrpc"' in _body(entry):
+            if CONNECTION_HEADER in headers or entry.messages or b'"jsonrpc"' in _body(entry):
                 _take_in(entry, request_times, timed)
             else:
                 timed.append((entry.at, SkippedItem("requests that are not ACP")))

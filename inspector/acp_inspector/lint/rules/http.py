@@ -16,6 +16,7 @@ from acp_inspector.lint.registry import LintSubject, check, fix, track, track_ev
 from acp_inspector.lint.state import IdKey, LintState
 from acp_protocol.json_values import as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.transport.http import CONNECTION_HEADER, SESSION_HEADER
 
 OWN_HTTP: Final = ("openoxide",)
 """Dialects in which a POST is answered by its own response, without streams of sessions."""
@@ -96,7 +97,7 @@ def initialize_is_answered_at_once(
     if response is None or response[3].asks != "initialize":
         return None
     event, status, _, exchange = response
-    if CONNECTION in exchange.headers or status in REDIRECTED:
+    if CONNECTION_HEADER in exchange.headers or status in REDIRECTED:
         return None
     if status != HTTP_OK:
         return _problem(event, f"initialize is answered with {status}", exchange.frame)
@@ -110,9 +111,9 @@ def wrong_initialize_response(context: Context) -> CheckResult:
     `Acp-Connection-Id`.
     """
     found = carrier_of(context)
-    if found is None or found[0].name != "http_response" or CONNECTION in found[1].headers:
+    if found is None or found[0].name != "http_response" or CONNECTION_HEADER in found[1].headers:
         return None
-    if found[1].answer.get(CONNECTION):
+    if found[1].answer.get(CONNECTION_HEADER):
         return OK
     return context.problem("the response to initialize has no Acp-Connection-Id", context.request)
 
@@ -150,7 +151,7 @@ def missing_connection_id(context: Context) -> CheckResult:
     exchange = post_of(context)
     if exchange is None or context.method == "initialize":
         return None
-    connection = exchange.headers.get(CONNECTION)
+    connection = exchange.headers.get(CONNECTION_HEADER)
     if not connection:
         return context.problem("the POST has no Acp-Connection-Id")
     known = context.state.of(HttpState).connections
@@ -170,7 +171,7 @@ def missing_session_header(context: Context) -> CheckResult:
     exchange = post_of(context)
     if exchange is None or context.session_id is None:
         return None
-    named = exchange.headers.get(SESSION)
+    named = exchange.headers.get(SESSION_HEADER)
     if named == context.session_id:
         return OK
     what = "is missing" if named is None else f"is {quoted(named)}"
@@ -186,7 +187,7 @@ def wrong_stream(context: Context) -> CheckResult:
     found = carrier_of(context)
     if found is None or found[0].name != "sse_event" or context.side != "agent":
         return None
-    stream = found[1].headers.get(SESSION)
+    stream = found[1].headers.get(SESSION_HEADER)
     if context.method in SESSIONLESS:
         return None
     wanted = None if context.method in OPENERS else context.session_id
@@ -247,7 +248,7 @@ def used_after_delete(entry: StderrChunk | JournalEvent, state: LintState) -> Ch
     request, deleted = _request(entry), state.of(HttpState).deleted
     if request is None or not deleted:
         return None
-    connection = request[2].get(CONNECTION, "")
+    connection = request[2].get(CONNECTION_HEADER, "")
     if connection in deleted:
         return _problem(request[0], "the connection had already ended", deleted[connection])
     return OK
@@ -261,7 +262,10 @@ def stream_opened_late(context: Context) -> CheckResult:
     if exchange is None or context.method == "initialize":
         return None
     streams = [each for each in context.state.of(HttpState).exchanges.values() if each.is_stream]
-    if any(each.headers.get(CONNECTION) == exchange.headers.get(CONNECTION) for each in streams):
+    if any(
+        each.headers.get(CONNECTION_HEADER) == exchange.headers.get(CONNECTION_HEADER)
+        for each in streams
+    ):
         return OK
     return context.problem("no stream is open that the response could come on")
 
@@ -273,7 +277,7 @@ def second_stream_reader(entry: StderrChunk | JournalEvent, state: LintState) ->
     request = _request(entry)
     if request is None or request[1] != "GET" or "upgrade" in request[2]:
         return None
-    names = (CONNECTION, SESSION)
+    names = (CONNECTION_HEADER, SESSION_HEADER)
     wanted = [request[2].get(name) for name in names]
     for each in state.of(HttpState).exchanges.values():
         is_same = each.is_stream and [each.headers.get(name) for name in names] == wanted
@@ -308,7 +312,7 @@ def initialize_with_connection_id(context: Context) -> CheckResult:
     exchange = found[1]
     if exchange.is_socket and exchange.first is not None:
         return context.problem("initialize is sent a second time on one WebSocket")
-    if CONNECTION in exchange.headers and not exchange.is_socket:
+    if CONNECTION_HEADER in exchange.headers and not exchange.is_socket:
         return context.problem("initialize is sent with an Acp-Connection-Id")
     return OK
 
@@ -322,7 +326,7 @@ def cancel_on_session_stream(context: Context) -> CheckResult:
     found = carrier_of(context)
     if found is None or found[0].name != "sse_event":
         return None
-    if SESSION in found[1].headers:
+    if SESSION_HEADER in found[1].headers:
         return context.problem(f"{context.method} comes on a session's stream")
     return OK
 
@@ -350,8 +354,6 @@ def _has_token(exchange: HttpRequest) -> bool:
     return "authorization" in exchange.headers or "bearer" in offered or "«secret" in offered
 
 
-CONNECTION: Final = "acp-connection-id"
-SESSION: Final = "acp-session-id"
 EVENTS: Final = frozenset(
     {"http_request", "http_response", "sse_event", "ws_message", "ws_close", "http_end"}
 )
@@ -488,16 +490,16 @@ def _keep_request(event: JournalEvent, carriage: HttpState) -> None:
                 request.frame, request.is_batch = repeated, each.is_batch
                 request.asks, request.key = each.asks, each.key
     carriage.exchanges[id_] = request
-    if method.upper() == "DELETE" and CONNECTION in header_values:
-        carriage.deleted.setdefault(header_values[CONNECTION], event.seq)
+    if method.upper() == "DELETE" and CONNECTION_HEADER in header_values:
+        carriage.deleted.setdefault(header_values[CONNECTION_HEADER], event.seq)
 
 
 def _keep_response(event: JournalEvent, exchange: HttpRequest, carriage: HttpState) -> None:
     status = event.data.get("status")
     exchange.status = status if isinstance(status, int) else None
     exchange.answer = headers(event)
-    if CONNECTION in exchange.answer:
-        carriage.connections.add(exchange.answer[CONNECTION])
+    if CONNECTION_HEADER in exchange.answer:
+        carriage.connections.add(exchange.answer[CONNECTION_HEADER])
     for line in exchange.answer.get("set-cookie", "").split("\n"):
         name, is_set, _ = line.partition("=")
         if is_set and len(carriage.cookies) < EXCHANGES:
@@ -541,7 +543,7 @@ def missing_websocket_connection_id(
         return None
     if entry.data.get("status") != SWITCHED:
         return None
-    if headers(entry).get(CONNECTION):
+    if headers(entry).get(CONNECTION_HEADER):
         return OK
     return (Problem("the response 101 has no Acp-Connection-Id", (entry.seq,)),)
 
