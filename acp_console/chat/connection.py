@@ -22,6 +22,7 @@ from acp_console.agents.spec import AgentSpec, AuthMethodError, Login, SignInReq
 from acp_console.chat.evidence import (
     DIALECT_HINT,
     may_be_dialect,
+    misses_official_member,
     pointed_dialect,
     wants_headers,
 )
@@ -131,8 +132,8 @@ class AgentConnection:
         self.spec = spec
         self._directory = Path() if directory is None else directory
         self.connection = connection
-        self.pointed_dialect: str | None = None
-        """The dialect that the agent's refusal of the first session or prompt points to."""
+        self.other_spec: AgentSpec | None = None
+        """How to start the agent once more, if its refusal of a first request points there."""
         self.version = 1
         """The negotiated protocol version."""
         self.is_version_1_in_disguise = False
@@ -640,13 +641,20 @@ class AgentConnection:
 
     def note_failure(self, problem: AcpError, method: str) -> None:
         """Note the dialect that a failure points to, and add to it that there are dialects."""
+        if self._has_worked or self.version > 1:
+            return
+        if self.spec.is_dialect_remembered and misses_official_member(problem, method):
+            # It has learnt the protocol since.
+            self.other_spec = replace(self.spec, dialect=None, is_dialect_remembered=False)
         is_known = self.dialect is not None or self.spec.dialect is not None
-        if is_known or self._has_worked or self.version > 1 or is_official_agent(self.capabilities):
+        if is_known or is_official_agent(self.capabilities):
             return
         # Who sends more than a refusal has understood the request.
         has_understood = self.connection.received > self._received + 1
         if self.spec.framing is None and not has_understood:
-            self.pointed_dialect = pointed_dialect(problem, method)
+            pointed = pointed_dialect(problem, method)
+            if pointed is not None:
+                self.other_spec = self.spec.with_protocol(None, pointed)
         if may_be_dialect(problem, method) and problem.hint != LEFT_HINT:
             problem.hint = "; ".join(filter(None, [problem.hint, DIALECT_HINT]))
 
@@ -819,8 +827,8 @@ async def _open(link: AgentConnection, opened: OpenedAgent, timeout: float | Non
         if spec.dialect is None and spec.framing is None and wants_headers(problem, link.framing):
             # The dialect that has headers is known by its response.
             other = replace(spec, framing="headers")
-        elif link.pointed_dialect is not None:
-            other = spec.with_protocol(None, link.pointed_dialect)
+        elif link.other_spec is not None:
+            other = link.other_spec
         elif spec.is_dialect_remembered:
             # It may have learnt the protocol since.
             other = replace(spec, dialect=None, is_dialect_remembered=False)

@@ -57,6 +57,11 @@ _MEMBERS: Final = {
     ),
 }
 """The members that one dialect requires in place of ours, by the request that lacks them."""
+_OFFICIAL_MEMBERS: Final = {
+    "session/new": re.compile(r"\b(?:cwd|mcpServers)\b"),
+    "session/prompt": re.compile(r"(?<![/\w])prompt\b|\bsessionId\b"),
+}
+"""The members that dialects name otherwise or leave out."""
 _VERSION_2: Final = re.compile(r"\binfo\b")
 
 
@@ -86,6 +91,14 @@ def pointed_dialect(problem: AcpError, method: str) -> str | None:
             return _by_members(method, [str(problem)])
         case _:
             return None
+
+
+def misses_official_member(problem: AcpError, method: str) -> bool:
+    """Return whether an agent refuses a request of a dialect, as it lacks what the protocol has."""
+    member = _OFFICIAL_MEMBERS.get(method)
+    if member is None or not isinstance(problem, RequestFailedError):
+        return False
+    return bool(member.search(str(problem)) and _FAILURE.search(str(problem)))
 
 
 def may_be_dialect(problem: AcpError, method: str) -> bool:

@@ -31,14 +31,14 @@ from acp_console.chat.handlers import ClientHandlers
 from acp_console.chat.permissions import PermissionPrompt
 from acp_console.chat.recording import record_journal
 from acp_console.wording.values import plural, stray_line_text
-from acp_inspector.journal import Entry, Frame, Journal, JournalEvent
+from acp_inspector.journal import DIALECT, Entry, Frame, Journal, JournalEvent
 from acp_inspector.recording.format import RecordingError
 from acp_inspector.session.conversation import Conversation
 from acp_inspector.session.conversations import Conversations
 from acp_inspector.session.events import Malformed
 from acp_inspector.session.items import Item, Notice, ToolCallItem
 from acp_protocol.concurrency import BackgroundTasks
-from acp_protocol.dialects.spellings import BATCHES_HINT, SENDS_BATCHES
+from acp_protocol.dialects.spellings import BATCHES_HINT, NO_DIALECT, SENDS_BATCHES
 from acp_protocol.errors import AcpError
 from acp_protocol.jsonrpc import Json, is_array_of_messages
 from acp_protocol.transport.remote import (
@@ -231,14 +231,17 @@ class RunningAgent:
         self._process_scope.cancel()
 
     def start_in_its_dialect(self, link: AgentConnection) -> bool:
-        """Start the agent once more if what it refused points to a dialect; return whether it does.
+        """Start the agent once more if what it refused points to a dialect, or to none any more.
 
+        Return whether it does.
         What it did not understand is sent again.
         """
-        if link.pointed_dialect is None or self._has_tried_dialect:
+        if link.other_spec is None or self._has_tried_dialect:
             return False
         self._has_tried_dialect = True
-        self.spec = self.spec.with_protocol(None, link.pointed_dialect)
+        self.spec = link.other_spec
+        if self.spec.dialect is None:
+            self.journal.event(DIALECT, dialect=NO_DIALECT)
         self._report_dialect()
         for session in self.sessions:
             session.resend()

@@ -58,8 +58,9 @@ from acp_console.cli.message_lines import MessageLines
 from acp_console.cli.param_types import DURATION
 from acp_console.cli.run_async import run_until_signal
 from acp_console.wording.values import plural, stray_line_text
-from acp_inspector.journal import Journal
+from acp_inspector.journal import DIALECT, Journal
 from acp_inspector.recording.writer import WriteMode
+from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.errors import (
     AcpError,
     OperationTimeoutError,
@@ -421,7 +422,7 @@ class _Talk:
         """Called when the agent has responded to `initialize`."""
 
     async def run(self, agent: AgentSpec) -> None:
-        """Run the turn; if its refusal points to a dialect, once more in that dialect.
+        """Run the turn; if its refusal points to a dialect, or to none, once more in that.
 
         Raises:
             AcpError: it failed; the first problem if the agent did not understand the dialect.
@@ -429,10 +430,11 @@ class _Talk:
         try:
             await self._run_once(agent)
         except AcpError as problem:
-            dialect = None if self._link is None else self._link.pointed_dialect
-            if dialect is None:
+            other = None if self._link is None else self._link.other_spec
+            if other is None:
                 raise
-            other = agent.with_protocol(None, dialect)
+            if other.dialect is None:
+                self._journal.event(DIALECT, dialect=NO_DIALECT)
             try:
                 await self._run_once(other)
             except (ProtocolError, TransportError, RequestFailedError):

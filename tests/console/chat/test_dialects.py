@@ -11,6 +11,7 @@ import pytest
 
 from acp_console.agents.spec import Login, command_agent
 from acp_console.chat.chat_session import ChatSession
+from acp_inspector.journal import DIALECT, JournalEvent
 from acp_inspector.session.items import Notice
 from acp_protocol.jsonrpc import Json
 from tests.console.chat.test_chats import chats, frames, said
@@ -39,6 +40,29 @@ async def test_a_chat_goes_on_in_the_dialect_that_the_agent_shows(
         assert session.spec.dialect == dialect
         notices = [each.text for each in session.take_changes() if isinstance(each, Notice)]
         assert any(f"speaks {dialect}: started once more" in text for text in notices)
+
+
+LEARNT = """
+greet(); open_session()
+asked = hear("session/prompt")
+if "prompt" not in asked["params"]:
+    tell(id=asked["id"], error={"code": -32602, "message": "params.prompt is missing"})
+    hear("never")
+say("hi there"); end(asked); hear("never")
+"""
+
+
+async def test_a_chat_goes_on_without_a_remembered_dialect_that_the_agent_does_not_speak(
+    agent: Agent, tmp_path: Path
+) -> None:
+    spec = command_agent(agent(LEARNT)).with_protocol(None, "acpex")
+    async with chats() as all_:
+        session = all_.open(replace(spec, is_dialect_remembered=True), tmp_path)
+        session.send("hello")
+        await all_.until(lambda: said(session) == "hi there" and session.state == "ready")
+        assert (session.error, session.spec.dialect) == (None, None)
+        events = [each for each in session.journal.entries if isinstance(each, JournalEvent)]
+        assert [each.dialect for each in events if each.name == DIALECT] == ["acpex", "none"]
 
 
 OURS = (*WARM, "-m", "acp_agent", "--no-config")

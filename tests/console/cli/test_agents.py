@@ -275,6 +275,33 @@ def test_a_dialect_that_was_found_is_remembered_until_it_does_not_work_any_more(
     assert ChoiceStore().get("oxide").dialect is None
 
 
+@pytest.mark.parametrize("dialect", ["acpex", "continuum"])
+def test_a_remembered_dialect_is_forgotten_if_its_prompt_or_session_is_refused(
+    call: Call, install: Install, configure: Configure, tmp_path: Path, dialect: str
+) -> None:
+    """An agent may ignore what a dialect has in initialize, and miss what the protocol has."""
+    refuse = (
+        "tell(id=asked['id'], error={'code': -32602, 'message': 'params.%s is missing'}); "
+        "hear('never')"
+    )
+    install(
+        "own",
+        "greet()\nasked = hear('session/new')\n"
+        f"if 'cwd' not in asked['params']: {refuse % 'cwd'}\n"
+        "tell(id=asked['id'], result={'sessionId': 's1'})\nasked = hear('session/prompt')\n"
+        f"if 'prompt' not in asked['params']: {refuse % 'prompt'}\n"
+        "say('hi there')\nend(asked)\nhear('never')",
+    )
+    configure("[agents.own]\ncommand = ['own']\n")
+    ChoiceStore().update("own", dialect=dialect)
+    file = tmp_path / "it.acp.ndjson"
+    done = call("exec", "--record", str(file), "own", "hello")
+    assert (done.code, done.out) == (exit_codes.DONE, "hi there\n"), done.err
+    assert "speaks no dialect any more: found at the second try" in done.err
+    assert ChoiceStore().get("own").dialect is None
+    assert "dialect" not in call("stats", str(file)).out
+
+
 CHAT = "greet(agentInfo={'name': 'x', 'title': 'Mine of the test'})\nopen_session()\nhear('never')"
 
 
