@@ -177,7 +177,7 @@ def _in_tables(title: str, value: Any) -> Iterator[Start]:
         if isinstance(table.get("command"), str):
             args: Any = table["args"]
             words = cast("list[str]", args if isinstance(args, list) else [*args.values()])
-            # What is no text is asked of the editor's own environment.
+            # What is not text is asked of the editor's own environment.
             env = {
                 name: value if isinstance(value, str) else "a-key"
                 for name, value in table.get("env", {}).items()

@@ -133,7 +133,7 @@ def _text(item: TextItem) -> Iterator[str]:
         lines += prose_text(text).rstrip().splitlines()
         if block is not None:
             lines.append(single_line(f"[{get_string(block, 'type') or 'nothing'}]", WIDTH))
-    # What is no text never stands beside the name.
+    # What is not text never stands beside the name.
     is_text = bool(lines) and item.places[:1] != [0]
     first = lines.pop(0) if is_text else ""
     yield f"{single_line(who, WIDTH)}: {first}"

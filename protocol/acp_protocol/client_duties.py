@@ -69,7 +69,7 @@ def write_file(files: SandboxedFiles, params: Mapping[str, Json]) -> Json:
 def _text(params: Mapping[str, Json], name: str) -> str:
     value = params.get(name)
     if not isinstance(value, str):
-        raise RequestFailedError(INVALID_PARAMS, f"Invalid params: params.{name} is no string")
+        raise RequestFailedError(INVALID_PARAMS, f"Invalid params: params.{name} is not a string")
     return value
 
 

@@ -59,7 +59,7 @@ def encode(value: Json) -> bytes:
         try:
             raw = dumps(value, None, _orjson.options)
         except TypeError:
-            # The standard library takes large integers, keys that are no strings, deep nesting.
+            # The standard library takes large integers, keys that are not strings, deep nesting.
             pass
         else:
             # orjson writes NaN as null, and small numbers in its own way.
@@ -131,7 +131,7 @@ class _NotANumberError(ValueError):
 
 
 def _refuse_constant(name: str) -> NoReturn:
-    raise _NotANumberError(f"no JSON: {name} is no number")
+    raise _NotANumberError(f"no JSON: {name} is not a number")
 
 
 _orjson: Final = _OrJson()

@@ -289,7 +289,7 @@ def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
     if entry.get("jsonrpc") != "2.0":
         reason = '"jsonrpc" is not "2.0"'
     elif not isinstance(method, str):
-        reason = "method is no string"
+        reason = "method is not a string"
     elif not (params is None or isinstance(params, _STRUCTURES)):
         reason = "params is neither object nor array"
     elif id_ is _ABSENT:
@@ -297,7 +297,7 @@ def _read_call(entry: dict[str, Json], raw: bytes) -> Message:
     elif id_ is None or type(id_) in _ID_TYPES:
         return Request(id_, method, params, raw)
     else:
-        reason = "id is no string, integer or null"
+        reason = "id is not a string, integer or null"
     valid_id = id_ if is_request_id(id_) else None
     return InvalidMessage(f"no JSON-RPC: {reason}", INVALID_REQUEST, raw, id=valid_id)
 
@@ -314,7 +314,7 @@ def _read_response(entry: dict[str, Json], raw: bytes) -> Message:
     elif entry.get("result") is not None:
         reason = "both result and error"
     elif not isinstance(entry["error"], dict):
-        reason = "error is no object"
+        reason = "error is not an object"
     else:
         error = cast("dict[str, Json]", entry["error"])
         code, message = error.get("code"), error.get("message")

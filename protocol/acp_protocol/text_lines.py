@@ -23,7 +23,7 @@ def split_lines(text: str) -> list[str]:
 def lines_from(text: str, line: Json = None, limit: Json = None) -> str:
     """Return what `fs/read_text_file` asks for: `limit` lines of `text` from the 1-based `line` on.
 
-    None, and a value that is no number, means all lines.
+    None, and a value that is not a number, means all lines.
     """
     start = max(line - 1, 0) if isinstance(line, int) else 0
     lines = split_lines(text)[start:]

@@ -33,7 +33,8 @@ def set_trace(params: Json) -> None:
 def add_trace(params: Json) -> Json:
     """Return `params` with the trace context of the current task in `_meta`.
 
-    Fields that the caller put into `_meta` win. Params that are no object are returned as they are.
+    Fields that the caller put into `_meta` win. Params that are not an object are returned as
+    they are.
     """
     trace = _trace.get()
     if trace is None or not (params is None or isinstance(params, dict)):

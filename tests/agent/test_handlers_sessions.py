@@ -203,6 +203,6 @@ async def test_half_a_sign_is_said_again_and_names_nothing(cwd: Path, version: i
 @VERSIONS
 async def test_a_list_of_a_relative_directory_is_refused(cwd: Path, version: int) -> None:
     async with connected(cwd, version, lints=False) as it:
-        with pytest.raises(RequestFailedError, match="cwd is no absolute path") as refusal:
+        with pytest.raises(RequestFailedError, match="cwd is not an absolute path") as refusal:
             await it.ask("session/list", cwd="src")
         assert refusal.value.code == jsonrpc.INVALID_PARAMS

@@ -72,16 +72,16 @@ BAD_PARAMS: list[tuple[str, Json, str]] = [
     ("authenticate", {"methodId": "key"}, "methodId"),
     ("session/new", {"mcpServers": []}, "params.cwd is missing"),
     ("session/new", {"cwd": "/"}, "params.mcpServers is missing"),
-    ("session/new", {"cwd": 1, "mcpServers": []}, "params.cwd is no string"),
-    ("session/new", {"cwd": "work", "mcpServers": []}, "cwd is no absolute path"),
-    ("session/new", {"cwd": "/no/such", "mcpServers": []}, "cwd is no directory"),
-    ("session/new", {"cwd": "/etc/hostname", "mcpServers": []}, "cwd is no directory"),
-    ("session/new", {"cwd": "/" + "x" * 300, "mcpServers": []}, "cwd is no directory"),
-    ("session/new", {"cwd": "/a\0b", "mcpServers": []}, "cwd is no directory"),
+    ("session/new", {"cwd": 1, "mcpServers": []}, "params.cwd is not a string"),
+    ("session/new", {"cwd": "work", "mcpServers": []}, "cwd is not an absolute path"),
+    ("session/new", {"cwd": "/no/such", "mcpServers": []}, "cwd is not a directory"),
+    ("session/new", {"cwd": "/etc/hostname", "mcpServers": []}, "cwd is not a directory"),
+    ("session/new", {"cwd": "/" + "x" * 300, "mcpServers": []}, "cwd is not a directory"),
+    ("session/new", {"cwd": "/a\0b", "mcpServers": []}, "cwd is not a directory"),
     (
         "session/new",
         {"cwd": "/", "mcpServers": [], "additionalDirectories": ["/etc", "etc"]},
-        "additionalDirectories.1 is no absolute path",
+        "additionalDirectories.1 is not an absolute path",
     ),
     (
         "session/new",
@@ -93,7 +93,7 @@ BAD_PARAMS: list[tuple[str, Json, str]] = [
     ),
     ("session/list", {"cursor": "x"}, "cursor"),
     ("session/prompt", {"prompt": []}, "params.sessionId is missing"),
-    ("session/prompt", {"sessionId": "s", "prompt": "hello"}, "params.prompt is no array"),
+    ("session/prompt", {"sessionId": "s", "prompt": "hello"}, "params.prompt is not an array"),
     ("session/prompt", [], "params"),
 ]
 

@@ -229,6 +229,6 @@ async def test_the_tour_passes_its_models_and_leaves_nothing(cwd: Path) -> None:
 async def test_a_directory_that_is_none_is_refused_by_name(cwd: Path) -> None:
     client = SdkClient()
     async with session(client, cwd) as (agent, _):
-        with pytest.raises(acp.RequestError, match="cwd is no directory") as raised:
+        with pytest.raises(acp.RequestError, match="cwd is not a directory") as raised:
             await agent.new_session(cwd=str(cwd / "gone"))
     assert raised.value.code == -32602

@@ -88,7 +88,7 @@ def test_a_byte_order_mark_is_no_fault() -> None:
         (b"", "no JSON"),
         (b"hello", "no JSON"),
         (b'{"a":1', "no JSON"),
-        (b'{"a":NaN}', "NaN is no number"),
+        (b'{"a":NaN}', "NaN is not a number"),
         (b"\xff", "invalid UTF-8 at byte 0"),
         (b"[" * 100_000, "nested too deeply"),
         (b'{"id":' + b"9" * 5000 + b"}", "a number is too long"),

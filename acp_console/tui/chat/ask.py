@@ -127,7 +127,7 @@ class KeyAsk(Ask, can_focus=True):
             self._note_early(key)
             return
         if key == ENTER and not self._is_typing and not (is_live and self.has_settled):
-            # It is no text either.
+            # It is not text either.
             return
         if key == ENTER and self._is_typing:
             self.post_message(self.Entered())

@@ -462,7 +462,7 @@ class Handlers(ABC):
     async def _list(self, params: Params) -> Json:
         cwd = params.get("cwd")
         if cwd is not None and not Path(cwd).is_absolute():
-            raise invalid_params("cwd is no absolute path")
+            raise invalid_params("cwd is not an absolute path")
         archived = params.get("archived") if self.is_unstable else None
         if archived is None:
             archived = "exclude"

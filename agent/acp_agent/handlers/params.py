@@ -63,7 +63,7 @@ async def session_directories(params: Params) -> list[Path]:
 async def _directory(name: str, field: str) -> Path:
     path = Path(name)
     if not path.is_absolute():
-        raise invalid_params(f"{field} is no absolute path")
+        raise invalid_params(f"{field} is not an absolute path")
     try:
         is_directory = await anyio.Path(path).is_dir()
         if ".." in path.parts:
@@ -71,7 +71,7 @@ async def _directory(name: str, field: str) -> Path:
     except (OSError, ValueError):
         is_directory = False
     if not is_directory:
-        raise invalid_params(f"{field} is no directory")
+        raise invalid_params(f"{field} is not a directory")
     return path
 
 

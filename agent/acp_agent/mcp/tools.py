@@ -214,7 +214,7 @@ def offered_schema(schema: Mapping[str, Json]) -> Schema:
     """
     root = {name: value for name, value in schema.items() if name not in _NOT_AT_ROOT}
     if root.setdefault("type", "object") != "object":
-        raise UnfitToolError("its arguments are no object")
+        raise UnfitToolError("its arguments are not an object")
     try:
         found = exceptions.best_match(_META.iter_errors(root))  # pyright: ignore[reportUnknownMemberType, reportUnknownVariableType]
         error = cast("exceptions.ValidationError | None", found)

@@ -159,7 +159,7 @@ class Attachment:
 
     uri: str
     text: str | None
-    """None if it is no text."""
+    """None if it is not text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,7 +63,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1, le=MAX_NUMBER), BeforeValidator(_w
 class Arguments(BaseModel):
     """Arguments of a tool call, or an object among them.
 
-    Types are strict: "true" is no boolean. Null means an argument that is not given, because
+    Types are strict: "true" is not a boolean. Null means an argument that is not given, because
     services whose schemas make every argument required have models send it.
     """
 

@@ -278,7 +278,7 @@ async def _outcome(url: httpx.URL, answer: httpx.Response) -> Outcome:
     status = answer.status_code
     raw: dict[str, Json] = {"status": status, "contentType": kind[:100], "bytes": len(body)}
     if not kind.startswith("text/") and not kind.endswith(_TEXTS):
-        raise ToolFailedError(f"{_shown(url)}: {single_line(kind, 100)} is no text")
+        raise ToolFailedError(f"{_shown(url)}: {single_line(kind, 100)} is not text")
     try:
         text = body.decode(answer.charset_encoding or "utf-8", errors="replace")
     except (LookupError, ValueError):

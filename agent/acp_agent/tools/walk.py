@@ -104,7 +104,7 @@ async def list_files(
     meanwhile, so what it names may lie outside.
 
     Raises:
-        FileRefusedError: `place` is outside of the session's directories, or is no directory.
+        FileRefusedError: `place` is outside of the session's directories, or is not a directory.
         ToolFailedError: it takes too long.
     """
 
@@ -177,7 +177,7 @@ def files_below(
     a thread, which stops between two directories if it is cancelled.
 
     Raises:
-        FileRefusedError: `place` is outside of the session's directories, or is no directory.
+        FileRefusedError: `place` is outside of the session's directories, or is not a directory.
     """
     is_repository = any((each / ".git").exists() for each in (place, *place.parents))
     with workspace.disk.open_path(str(place)) as directory:

@@ -96,7 +96,7 @@ class Workspace:
         """Return the directory at the absolute `path`, on the disk, its links resolved.
 
         Raises:
-            FileRefusedError: it lies outside, or is no directory.
+            FileRefusedError: it lies outside, or is not a directory.
         """
         return await anyio.to_thread.run_sync(self.disk.directory, path)
 
@@ -105,7 +105,7 @@ class Workspace:
         """Yield a path to the directory at the absolute `path`, for a program to start in.
 
         Raises:
-            FileRefusedError: it lies outside, or is no directory.
+            FileRefusedError: it lies outside, or is not a directory.
         """
         with ExitStack() as stack:
             entered = self.disk.open_parent_path(path)
@@ -115,7 +115,7 @@ class Workspace:
         try:
             return self.disk.directory(path)
         except FileRefusedError:
-            # What is no directory lies in one.
+            # What is not a directory lies in one.
             self.disk.check_inside(path)
             named = self.disk.directory(str(Path(path).parent)) / Path(path).name
             try:

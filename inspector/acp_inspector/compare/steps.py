@@ -361,7 +361,7 @@ class Steps:
             step = self._add(frame, name, session, value, _UPDATE)
             self._texts[step] = [text]
         self._note(step, _UPDATE, update, {"sessionUpdate", "content", "messageId"})
-        # A text that is no string is compared like any other member.
+        # A text that is not a string is compared like any other member.
         known = {"type", "text"} if isinstance(get(content, "text"), str) else {"type"}
         self._note(step, f"{_UPDATE}.content", content, known)
         return step

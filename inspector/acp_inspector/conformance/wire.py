@@ -347,7 +347,7 @@ def result_of(reply: Reply, method: str) -> Mapping[str, Json]:
         raise CaseFailedError(f"{method} failed: {reply.code} {reply.message}")
     result = reply.result
     if not isinstance(result, dict):
-        raise CaseFailedError(f"the result of {method} is no object")
+        raise CaseFailedError(f"the result of {method} is not an object")
     return cast("dict[str, Json]", result)
 
 

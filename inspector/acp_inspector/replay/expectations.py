@@ -291,7 +291,7 @@ def type_of(value: Json) -> JSONType | None:
 def _mismatch(regex: str, value: Json, mark: str) -> str:
     """Return why a value does not match; empty if it does."""
     if not isinstance(value, str) or value == ABSENT:
-        return f"the value marked {mark} is no text, so the regex {regex} does not match"
+        return f"the value marked {mark} is not text, so the regex {regex} does not match"
     try:
         found = compile_pattern(regex).fullmatch(value, timeout=MATCH_SECONDS, concurrent=True)
     except TimeoutError:

@@ -243,7 +243,7 @@ def copy_files_beside(recording: Path, directory: Path) -> None:
     if not os.path.lexists(source):
         return
     if source.is_symlink() or not source.is_dir():
-        raise RecordingError(f"cannot copy {source}: it is no directory")
+        raise RecordingError(f"cannot copy {source}: it is not a directory")
 
     def others(folder: str, names: list[str]) -> list[str]:
         modes = {name: Path(folder, name).lstat().st_mode for name in names}

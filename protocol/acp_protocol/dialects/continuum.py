@@ -379,7 +379,7 @@ class Continuum(Dialect):
         if not self.is_initialized:
             reply = encode_error(call.id, NOT_INITIALIZED, "The first request is initialize")
         elif session is not None and not isinstance(session, str):
-            reply = encode_error(call.id, jsonrpc.INVALID_PARAMS, "sessionId is no string")
+            reply = encode_error(call.id, jsonrpc.INVALID_PARAMS, "sessionId is not a string")
         elif session is not None and not self.knows(session):
             data = {"sessionId": session}
             reply = encode_error(call.id, APPLICATION_ERROR, "There is no such session", data)

@@ -31,7 +31,7 @@ DEPTH_LIMIT: Final = 200
 """Levels below a root; many programs can neither list nor remove deeper ones."""
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
-_NO_DIRECTORY: Final = "it is no directory"
+_NO_DIRECTORY: Final = "it is not a directory"
 _IRREGULAR: Final = "it is not a regular file"
 _DOT: Final = "."
 DESCRIPTORS: Final = Path("/proc/self/fd")

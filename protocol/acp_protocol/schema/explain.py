@@ -52,7 +52,7 @@ class SchemaError:
     path: str
     """Fields and list positions from the outside in, with dots: `params.update.content.0`."""
     reason: str
-    """What is wrong there, to be read after the path: "is no string"."""
+    """What is wrong there, to be read after the path: "is not a string"."""
     is_tolerated: bool = False
     """The sender is wrong, but a reader has to accept the message."""
 
@@ -119,7 +119,7 @@ def _check_unmarked(info: TypeInfo, value: Json, path: str) -> CheckedValue:
         # That null is accepted too does not help to correct a wrong type.
         hidden = {"null", "integer"} if "number" in info.kinds else {"null"}
         names = [kind for kind in dict.fromkeys(info.kinds) if kind not in hidden]
-        return _wrong(value, path, f"is no {' or '.join(names)}" if names else "is not null")
+        return _wrong(value, path, f"is not {_named(names)}" if names else "is not null")
     if info.is_object:
         return _check_object(info.type_, value, path)
     if info.origin is Union:
@@ -204,6 +204,11 @@ def _check_union(info: TypeInfo, value: Json, path: str) -> CheckedValue:
     return replace(best, unknown=(("word", path),)) if is_own and kind == "string" else best
 
 
+def _named(kinds: Sequence[str]) -> str:
+    """Return kinds of values with an article: "an integer or string"."""
+    return f"{'an' if kinds[0][0] in 'aeio' else 'a'} {' or '.join(kinds)}"
+
+
 def _check_tagged(
     tagged: Discriminator, arms: Sequence[Any], value: Mapping[str, Json], path: str
 ) -> CheckedValue:
@@ -211,7 +216,7 @@ def _check_tagged(
     key = tagged.branch_key(tag)
     found = [check(arms[place], value, path) for place in tagged.branches(key)]
     if not found:
-        reason = _UNKNOWN if isinstance(tag, str) else "is no string"
+        reason = _UNKNOWN if isinstance(tag, str) else "is not a string"
         error = SchemaError(_below(path, tagged.tag), reason if tagged.tag in value else _MISSING)
         guesses = [check(arm, value, path).unknown for arm in arms] if key is None else []
         return CheckedValue(value, (error,), min(guesses, key=len, default=()))

@@ -117,7 +117,7 @@ def test_what_is_nested_too_deeply_is_refused() -> None:
 
 
 def test_what_is_no_object_is_refused() -> None:
-    with pytest.raises(UnfitToolError, match="its arguments are no object"):
+    with pytest.raises(UnfitToolError, match="its arguments are not an object"):
         offered(type="array")
 
 

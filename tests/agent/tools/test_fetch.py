@@ -111,7 +111,7 @@ async def test_what_is_text_is_read(
 async def test_what_is_no_text_or_packed_fails_the_tool(workspace: Workspace) -> None:
     packed = answer(b"x", "text/plain", "200 OK", "Content-Encoding: gzip")
     async with serving(Site(a=answer(b"x", "image/png"), b=packed)) as base:
-        with pytest.raises(ToolFailedError, match="image/png is no text"):
+        with pytest.raises(ToolFailedError, match="image/png is not text"):
             await fetched(workspace, f"{base}/a")
         with pytest.raises(ToolFailedError, match="packed"):
             await fetched(workspace, f"{base}/b")

@@ -223,7 +223,7 @@ def test_files_beside_a_recording_are_put_into_the_directory_of_the_replay(
     assert call("test", str(path), "--", *agent(script)).code == exit_codes.FOUND
     (corpus / "one.files").rename(tmp_path / "elsewhere")
     (corpus / "one.files").symlink_to(tmp_path / "elsewhere")
-    assert "one.files: it is no directory" in call("test", str(path), "--", *agent(script)).out
+    assert "one.files: it is not a directory" in call("test", str(path), "--", *agent(script)).out
 
 
 def test_what_a_recording_decides_for_the_user_is_shown(

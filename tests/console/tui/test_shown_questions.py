@@ -29,7 +29,7 @@ def asked(content: Sequence[Any] = (), **facts: Any) -> str:
     call.change(1, **{"title": "Edit", **facts})
     call.replace(list(content), 1)
     options = [{"optionId": "yes", "name": "Yes", "kind": "allow_once"}]
-    call.add_permission(PermissionRequest(1, [*options]), 1)
+    call.add_permission(PermissionRequest(1, [*options], cwd="/repo"), 1)
     card = ToolCard(call, decides=True)
     return drawn([row for part in range(card.part_count) for row in card.rows(part, 60, LOOK)], 60)
 
@@ -123,7 +123,7 @@ def test_what_the_change_does_not_show_is_shown(raw: dict[str, str]) -> None:
         {"path": "/etc/passwd"},
         {"content": "x.py"},
         {"old_string": "/etc/passwd\n", "new_string": "a\n"},
-        # What is replaced in one file is no text of the other.
+        # What is replaced in one file is not text of the other.
         {"path": "/repo/x.py", "file_content": "c\n"},
     ],
 )

@@ -334,7 +334,7 @@ class ScriptedAgent:
         if params is not None and not isinstance(params, dict):
             if "positions" in self.flags:
                 raise RefusedError(-32603, "No positions")
-            raise RefusedError(-32602, "Params are no object")
+            raise RefusedError(-32602, "Params are not an object")
         if params is None and "no-params" in self.flags:
             raise RefusedError(-32603, "No params")
         for each in validate_params(method, params, self.version or 1):
@@ -359,7 +359,7 @@ class ScriptedAgent:
         if wanted is None and "needs-no-protocol" not in self.flags:
             raise RefusedError(-32602, "protocolVersion is missing")
         if wanted is not None and type(wanted) is not int and "any-protocol" not in self.flags:
-            raise RefusedError(-32602, "protocolVersion is no integer")
+            raise RefusedError(-32602, "protocolVersion is not an integer")
         newest = 2 if self.has_v2(params) else 1
         if newest == 2 and wanted == 0 and "version-zero" not in self.flags:
             data = {"requested": 0, "supported": [2]}

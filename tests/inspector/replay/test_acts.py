@@ -98,7 +98,9 @@ CLIENT_ACTS: dict[str, dict[str, Any]] = {
         {"sessionId": "s", "prompt": [{"type": "text", "text": "x", "file": "/etc/x"}]},
     ),
     "session that was not opened": call("session/prompt", {"sessionId": "users", "prompt": []}),
-    "block that is no object": call("session/prompt", {"sessionId": "s", "prompt": ["/logout"]}),
+    "block that is not an object": call(
+        "session/prompt", {"sessionId": "s", "prompt": ["/logout"]}
+    ),
     "unknown member": call("session/new", NEW | {"approvalPolicy": "never"}),
     "object as a version": call("initialize", {"protocolVersion": {"command": "/evil"}}),
     "client that says more of itself": call(

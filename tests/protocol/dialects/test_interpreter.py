@@ -149,7 +149,7 @@ def test_an_id_keeps_its_kind(name: str) -> None:
             "params.sessionId is missing; params.prompt is missing",
             "params.session_id is missing; params.content is missing",
         ),
-        ("openoxide", "session/new", "cwd is no directory", "working_dir is no directory"),
+        ("openoxide", "session/new", "cwd is not a directory", "working_dir is not a directory"),
     ],
 )
 def test_what_is_wrong_is_told_by_the_names_of_the_dialect(

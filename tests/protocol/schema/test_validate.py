@@ -48,12 +48,12 @@ def test_absent_params_lack_what_is_required() -> None:
 @pytest.mark.parametrize(
     ("params", "complaint"),
     [
-        ({"protocolVersion": "1"}, "params.protocolVersion is no integer"),
-        ({"protocolVersion": True}, "params.protocolVersion is no integer"),
-        ({"protocolVersion": 1.5}, "params.protocolVersion is no integer"),
+        ({"protocolVersion": "1"}, "params.protocolVersion is not an integer"),
+        ({"protocolVersion": True}, "params.protocolVersion is not an integer"),
+        ({"protocolVersion": 1.5}, "params.protocolVersion is not an integer"),
         ({"protocolVersion": 65536}, "params.protocolVersion is too large"),
         ({"protocolVersion": -1}, "params.protocolVersion is too small"),
-        ([], "params is no object"),
+        ([], "params is not an object"),
     ],
 )
 def test_types_are_those_of_json(params: object, complaint: str) -> None:
@@ -63,7 +63,7 @@ def test_types_are_those_of_json(params: object, complaint: str) -> None:
 def test_only_the_arm_that_the_tag_names_is_looked_at() -> None:
     params = update(sessionUpdate="agent_message_chunk", content={"type": "text", "text": 5})
     assert validate_params("session/update", params) == (
-        SchemaError("params.update.content.text", "is no string"),
+        SchemaError("params.update.content.text", "is not a string"),
     )
 
 
@@ -78,7 +78,7 @@ def test_what_a_reader_has_to_bear_is_lenient_and_has_its_whole_path() -> None:
     params = update(sessionUpdate="tool_call", toolCallId="c", title="t", kind="dance", content=[5])
     assert validate_params("session/update", params) == (
         SchemaError("params.update.kind", "is none of the known values", is_tolerated=True),
-        SchemaError("params.update.content.0", "is no object", is_tolerated=True),
+        SchemaError("params.update.content.0", "is not an object", is_tolerated=True),
     )
 
 
@@ -167,7 +167,7 @@ def test_real_agents_keep_to_the_schema_with_one_exception(traffic: list[Any]) -
         if ".edge" not in seen.file
         for complaint in validate(seen.definition, seen.value)
     )
-    assert deviations == {("py-echo.ndjson", "session/list", "the value is no object"): 1}
+    assert deviations == {("py-echo.ndjson", "session/list", "the value is not an object"): 1}
 
 
 def test_a_whole_value_of_each_arm_of_each_definition_fits(

@@ -85,29 +85,29 @@ def said(shape: Any, value: Any) -> list[str]:
 @pytest.mark.parametrize(
     ("shape", "value", "reason"),
     [
-        (str, 1, "is no string"),
-        (int, "1", "is no integer"),
-        (int, True, "is no integer"),
-        (int, 1.5, "is no integer"),
-        (float, "x", "is no number"),
-        (float, True, "is no number"),
-        (bool, 1, "is no boolean"),
-        (list[str], {}, "is no array"),
-        (dict[str, str], [], "is no object"),
-        (Bare, None, "is no object"),
+        (str, 1, "is not a string"),
+        (int, "1", "is not an integer"),
+        (int, True, "is not an integer"),
+        (int, 1.5, "is not an integer"),
+        (float, "x", "is not a number"),
+        (float, True, "is not a number"),
+        (bool, 1, "is not a boolean"),
+        (list[str], {}, "is not an array"),
+        (dict[str, str], [], "is not an object"),
+        (Bare, None, "is not an object"),
         (NoneType, 0, "is not null"),
-        (str | None, 0, "is no string"),
-        (int | str | None, [], "is no integer or string"),
-        (str | int | float, [], "is no string or number"),
+        (str | None, 0, "is not a string"),
+        (int | str | None, [], "is not an integer or string"),
+        (str | int | float, [], "is not a string or number"),
         (Literal["a", "b"], "c", "is none of the known values"),
-        (Literal["a", "b"], 1, "is no string"),
+        (Literal["a", "b"], 1, "is not a string"),
         (U16, -1, "is too small"),
         (U16, 2**16, "is too large"),
         (Annotated[float, Range(0, 1)], 1.5, "is too large"),
         (Annotated[str, MinLength(1)], "", "is too short"),
         (Annotated[list[Any], MinLength(2)], [1], "is too short"),
         (Literal[1, 2] | U16, 2**16, "is too large"),
-        (str, (), "is no string"),
+        (str, (), "is not a string"),
     ],
 )
 def test_a_wrong_value_is_told_in_our_words(shape: Any, value: Any, reason: str) -> None:
@@ -138,7 +138,7 @@ def test_what_fits_json_schema_fits(shape: Any, value: Any) -> None:
 def test_the_path_leads_through_members_and_positions() -> None:
     value = [{"type": "text", "text": "a"}, {"type": "text", "text": 5}]
     assert find_errors(list[CLOSED], value, "params.content") == [
-        SchemaError("params.content.1.text", "is no string")
+        SchemaError("params.content.1.text", "is not a string")
     ]
 
 
@@ -146,10 +146,10 @@ def test_the_path_leads_through_members_and_positions() -> None:
     ("shape", "value", "complaints"),
     [
         (CLOSED, {"uri": "x"}, ["type is missing"]),
-        (CLOSED, {"type": 5}, ["type is no string"]),
+        (CLOSED, {"type": 5}, ["type is not a string"]),
         (CLOSED, {"type": "new"}, ["type is none of the known values"]),
         (CLOSED, {"type": "link", "text": "x"}, ["uri is missing"]),
-        (CLOSED, "x", ["the value is no object"]),
+        (CLOSED, "x", ["the value is not an object"]),
         (OPEN, {"type": "text"}, ["text is missing"]),
         (OPEN, {}, ["type is missing"]),
         (FALLBACK, {"type": "text"}, ["text is missing"]),
@@ -164,7 +164,7 @@ def test_only_the_arm_that_the_tag_names_is_spoken_of(
 
 
 def test_without_a_tag_the_arm_that_comes_closest_is_spoken_of() -> None:
-    assert said(Text | Bare, {"name": 5}) == ["name is no string"]
+    assert said(Text | Bare, {"name": 5}) == ["name is not a string"]
     assert said(Result | Failure, {"error": {}}) == ["error.name is missing"]
     assert said(list[Text] | list[Bare], [{"name": "x"}, {}]) == ["1.name is missing"]
 
@@ -194,4 +194,4 @@ def test_what_a_reader_has_to_bear_is_lenient(
 
 def test_an_arm_that_can_be_borne_is_preferred_to_one_that_cannot() -> None:
     (complaint,) = find_errors(Text | Holder, {"value": "x"})
-    assert complaint == SchemaError("value", "is no array", is_tolerated=True)
+    assert complaint == SchemaError("value", "is not an array", is_tolerated=True)

@@ -218,7 +218,7 @@ def _text_error(field: dict[str, Json], value: Json) -> str | None:
 
 def _number_error(field: dict[str, Json], kind: Json, value: Json) -> str | None:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        return f"is no {kind}"
+        return "is not an integer" if kind == "integer" else "is not a number"
     if kind == "integer" and isinstance(value, float) and not value.is_integer():
         return "is not an integer"
     least, most = field.get("minimum"), field.get("maximum")

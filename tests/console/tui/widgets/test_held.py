@@ -289,7 +289,7 @@ async def test_request_is_answered_with_a_result_or_an_error() -> None:
         await pilot.press("a")
         await until(pilot, lambda: '"stopReason": "end_turn"' in say(app))
         app.editor.write("5")
-        await until(pilot, lambda: "! result is no object" in say(app))
+        await until(pilot, lambda: "! result is not an object" in say(app))
         app.editor.write('{"stopReason": "cancelled"}')
         await pilot.press("f5")
         await until(pilot, lambda: "error for session/prompt" in say(app) and "-32603" in say(app))

@@ -129,7 +129,7 @@ async def test_a_key_that_comes_too_early_says_so_and_decides_nothing() -> None:
         await pilot.press("1")
         await until(pilot, lambda: "press 1 again" in say(app))
         await pilot.press("1")
-        # Alone it is no text, and the focus stays.
+        # Alone it is not text, and the focus stays.
         assert app.typed == ""
         assert view.has_focus
         await pilot.press(*"23")

@@ -119,7 +119,7 @@ async def version_zero(peer: Peer) -> None:
     advice=PROFILES,
 )
 async def version_as_text(peer: Peer) -> None:
-    """A protocol version that is no integer is refused with -32602."""
+    """A protocol version that is not an integer is refused with -32602."""
     params = {**peer.claims(), "protocolVersion": str(peer.version)}
     error_of(await peer.request("initialize", params), "initialize", INVALID_PARAMS)
 

@@ -68,7 +68,7 @@ async def new_no_cwd(peer: Peer) -> None:
     advice=PROFILES,
 )
 async def new_relative_cwd(peer: Peer) -> None:
-    """A working directory that is no absolute path is refused."""
+    """A working directory that is not an absolute path is refused."""
     await peer.refused("session/new", {"cwd": "somewhere/else", "mcpServers": []})
 
 
