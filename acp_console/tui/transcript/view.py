@@ -555,7 +555,11 @@ class TranscriptView(Widget, can_focus=True):
 
     def on_key(self, event: Key) -> None:
         """Pass letters that are no commands on to the editor."""
-        if event.character is not None and event.is_printable and event.key not in _KEYS:
+        if event.character is None or not event.is_printable:
+            return
+        # The key's action would come after letters that were typed later.
+        begins_prompt = event.key == _OFFER_KEY and self._shell_item is None
+        if begins_prompt or event.key not in _KEYS:
             event.stop()
             self.post_message(self.LetterTyped(event.character))
 
@@ -568,11 +572,16 @@ class TranscriptView(Widget, can_focus=True):
 
     def action_offer(self) -> None:
         """Put a command and its output into the prompt; elsewhere the letter begins a prompt."""
-        item = None if self.cursor is None else self.cards[self.cursor].item
-        if isinstance(item, ShellItem):
+        if (item := self._shell_item) is not None:
             self.post_message(self.Offered(item.as_prompt()))
         else:
-            self.post_message(self.LetterTyped("s"))
+            self.app.bell()
+
+    @property
+    def _shell_item(self) -> ShellItem | None:
+        """The command of the user at the cursor."""
+        item = None if self.cursor is None else self.cards[self.cursor].item
+        return item if isinstance(item, ShellItem) else None
 
     def action_fold(self) -> None:
         if self.cursor is not None:
@@ -713,6 +722,7 @@ class TranscriptView(Widget, can_focus=True):
         return "" if self._selection is None else self._laid_out.text_between(*self._selected)
 
 
+_OFFER_KEY: Final = "s"
 _KEYS: Final = {
     "space",
     "question_mark",

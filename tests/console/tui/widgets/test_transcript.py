@@ -8,6 +8,7 @@ from typing import Self
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.events import Key
 from textual.geometry import Region
 
 from acp_console.agents.session_options import SessionOption
@@ -405,6 +406,18 @@ async def test_letters_that_are_no_commands_are_passed_on() -> None:
         app.view.focus()
         await pilot.press("h", "j", "!")
         await until(pilot, lambda: app.typed == ["h", "!"])
+
+
+async def test_letters_of_a_prompt_keep_their_order_also_after_one_that_may_be_a_command() -> None:
+    app = TranscriptApp(message("text"))
+    async with app.run_test(size=(40, 10)) as pilot:
+        app.view.focus()
+        await pilot.pause()
+        for letter in "sh":
+            # As a terminal sends them in one burst.
+            app.post_message(Key(letter, letter))
+        await until(pilot, lambda: len(app.typed) == 2)
+        assert app.typed == ["s", "h"]
 
 
 async def test_a_selection_copies_the_text_without_bars_and_joins_wrapped_lines() -> None:
