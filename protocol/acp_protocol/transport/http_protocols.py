@@ -106,10 +106,12 @@ def _refusing_codings(app: ASGIApp) -> ASGIApp:
     return checked
 
 
-class JoinedWrites:
-    """Writes together what is written in one turn of the loop: each write is a system call.
+class SparingTransport:
+    """Spares system calls.
 
-    The first is written at once: in most turns it is the only one.
+    What is written in one turn of the loop is written together, but for the first: in most turns it
+    is the only one. Reading pauses only when something comes while it should: most pauses end
+    before.
     """
 
     def __init__(self, transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> None:
@@ -118,6 +120,23 @@ class JoinedWrites:
         self._unwritten: list[bytes] = []
         self._is_due = False
         self._size = 0
+        self._should_pause = False
+        self._is_paused = False
+
+    def pause_reading(self) -> None:
+        self._should_pause = True
+
+    def resume_reading(self) -> None:
+        self._should_pause = False
+        if self._is_paused:
+            self._is_paused = False
+            self._transport.resume_reading()
+
+    def note_received(self) -> None:
+        """Pause now if reading should."""
+        if self._should_pause and not self._is_paused:
+            self._is_paused = True
+            self._transport.pause_reading()
 
     def write(self, data: bytes) -> None:
         if not self._is_due:
@@ -153,9 +172,11 @@ class LimitedWebSocket(WebSocketsSansIOProtocol):
     """
 
     def connection_made(self, transport: Any) -> None:
-        super().connection_made(cast("asyncio.Transport", JoinedWrites(transport, self.loop)))
+        self._sparing = SparingTransport(transport, self.loop)
+        super().connection_made(cast("asyncio.Transport", self._sparing))
 
     def data_received(self, data: bytes) -> None:
+        self._sparing.note_received()
         try:
             super().data_received(data)
         except InvalidState:

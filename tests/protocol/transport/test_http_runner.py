@@ -25,7 +25,7 @@ from websockets.asyncio.client import connect
 from acp_protocol.jsonrpc import Json, encode_notification, encode_result
 from acp_protocol.transport import Transport
 from acp_protocol.transport.http import HttpLimits
-from acp_protocol.transport.http_protocols import UNSENT_BYTES, JoinedWrites, SocketLimits
+from acp_protocol.transport.http_protocols import UNSENT_BYTES, SocketLimits, SparingTransport
 from acp_protocol.transport.http_runner import Listener, ListenError, TlsFiles
 from acp_protocol.transport.served_connections import Connections, ServerLimits
 from tests.protocol.transport.served_agent import (
@@ -295,7 +295,7 @@ async def test_small_messages_leave_at_once() -> None:
 
 
 class WrittenParts(asyncio.Transport):
-    """Notes what is written together."""
+    """Notes what is written together, and when reading pauses."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -307,10 +307,16 @@ class WrittenParts(asyncio.Transport):
     def close(self) -> None:
         self.parts.append(b"closed")
 
+    def pause_reading(self) -> None:
+        self.parts.append(b"paused")
+
+    def resume_reading(self) -> None:
+        self.parts.append(b"resumed")
+
 
 async def test_messages_of_one_turn_are_written_together_and_in_order() -> None:
     inner = WrittenParts()
-    joined = JoinedWrites(inner, asyncio.get_running_loop())
+    joined = SparingTransport(inner, asyncio.get_running_loop())
     for number in range(5):
         joined.write(b"%d" % number)
     await anyio.lowlevel.checkpoint()
@@ -322,6 +328,22 @@ async def test_messages_of_one_turn_are_written_together_and_in_order() -> None:
     joined.write(b"8")
     joined.close()
     assert inner.parts[4:] == [b"7", b"8", b"closed"]
+
+
+async def test_reading_pauses_once_something_comes_while_it_should() -> None:
+    inner = WrittenParts()
+    sparing = SparingTransport(inner, asyncio.get_running_loop())
+    sparing.note_received()
+    sparing.pause_reading()
+    sparing.resume_reading()
+    assert inner.parts == [], "nothing has come meanwhile"
+    sparing.pause_reading()
+    sparing.note_received()
+    sparing.note_received()
+    assert inner.parts == [b"paused"]
+    sparing.resume_reading()
+    sparing.note_received()
+    assert inner.parts == [b"paused", b"resumed"]
 
 
 async def test_ipv6_works_too() -> None:
