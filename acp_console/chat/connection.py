@@ -643,9 +643,14 @@ class AgentConnection:
         """Note the dialect that a failure points to, and add to it that there are dialects."""
         if self._has_worked or self.version > 1:
             return
-        if self.spec.is_dialect_remembered and misses_official_member(problem, method):
-            # It has learnt the protocol since.
-            self.other_spec = replace(self.spec, dialect=None, is_dialect_remembered=False)
+        if self.spec.dialect is not None and misses_official_member(problem, method):
+            if self.spec.is_dialect_remembered:
+                # It has learnt the protocol since.
+                self.other_spec = replace(self.spec, dialect=None, is_dialect_remembered=False)
+            else:
+                dialect = self.spec.dialect
+                hint = f"it was asked in {dialect}; without --dialect, its own dialect is detected"
+                problem.hint = "; ".join(filter(None, [problem.hint, hint]))
         is_known = self.dialect is not None or self.spec.dialect is not None
         if is_known or is_official_agent(self.capabilities):
             return

@@ -68,6 +68,20 @@ def test_an_agent_that_shows_its_dialect_is_started_once_more_in_it(
     assert f" speaks {dialect}: found at the second try\n" in done.err
 
 
+@pytest.mark.parametrize(("dialect", "member"), [("acpex", "prompt"), ("continuum", "cwd")])
+def test_an_agent_that_misses_the_protocol_shows_that_the_named_dialect_is_wrong(
+    agent: Agent, call: Call, dialect: str, member: str
+) -> None:
+    error = f"{{'code': -32602, 'message': 'params.{member} is missing'}}"
+    method = "session/new" if member == "cwd" else "session/prompt"
+    opening = "greet(); " if member == "cwd" else "greet(); open_session(); "
+    command = agent(f"{opening}tell(id=hear({method!r})['id'], error={error})")
+    done = call("exec", "--dialect", dialect, "x", "--", *command)
+    assert done.code == exit_codes.PEER
+    hint = f"it was asked in {dialect}; without --dialect, its own dialect is detected"
+    assert f"hint: {hint}\n" in done.err
+
+
 SILENT = """
 for line in sys.stdin:
     if line.startswith("Content-Length: "):
