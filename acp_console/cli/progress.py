@@ -10,7 +10,7 @@ from __future__ import annotations
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Event, Lock, Thread
@@ -236,6 +236,9 @@ class _AboveBar:
 
     def write(self, text: str) -> int:
         return self._print_above(self._stream, text)
+
+    def writelines(self, lines: Iterable[str]) -> None:
+        self._print_above(self._stream, "".join(lines))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._stream, name)

@@ -36,6 +36,7 @@ def _clickable(text: str, key: str) -> Content:
 UNSEEN: Final = Content.assemble(
     "Read to the end first: PgDn shows more, ", _clickable("! skips that", "!"), "."
 )
+NO_OPTIONS: Final = "The agent offers no option to choose; esc stops the turn."
 SIDES: Final = _clickable("d: side by side", "d")
 SHARE: Final = 0.5
 """Of the height of the screen that what is asked may take, at most."""
@@ -139,6 +140,8 @@ class PermissionView(ChoiceAsk):
         yield from self.compose_choices()
 
     def hint(self) -> str | Content:
+        if not self._offered:
+            return NO_OPTIONS
         if not self._is_seen:
             return UNSEEN
         return self.how(*([SIDES] if self._has_changes else []))

@@ -69,7 +69,7 @@ def test_the_bar_stands_below_the_output_and_goes(monkeypatch: pytest.MonkeyPatc
         screen.wait_for("0 of 4 cases")
         progress.advance()
         screen.wait_for(" 25 % ")
-        sys.stdout.write("result\n")
+        sys.stdout.writelines(["res", "ult\n"])
         screen.wait_for("2 of 4 cases", progress.advance)
         assert screen.lines()[0] == "result"
         assert "2 of 4 cases" in screen.lines()[1]

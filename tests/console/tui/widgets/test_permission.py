@@ -218,3 +218,9 @@ async def test_the_hint_names_only_keys_that_count() -> None:
         # There is no way to reject, and there are no changes to show.
         assert "say why" not in say(app)
         assert "d:" not in say(app)
+
+
+async def test_a_question_without_options_says_how_to_go_on() -> None:
+    app = Asking()
+    async with app.run_test() as pilot:
+        await until(pilot, lambda: "offers no option to choose; esc stops the turn" in say(app))
