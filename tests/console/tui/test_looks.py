@@ -414,6 +414,8 @@ def place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (cwd / "src").mkdir(parents=True)
     (cwd / "src" / "checkout.py").write_text(BEFORE)
     (cwd / "notes.md").write_text("# Notes\n")
+    # The dialog to save says where it is.
+    monkeypatch.chdir(cwd)
     return cwd
 
 
