@@ -19,6 +19,8 @@ CLEAR: Final = 255
 """Stands for pixels that are not drawn."""
 KEPT_PARTS: Final = 64
 """Parts of rows, beside something that covers the rest, that are kept as they are sent."""
+_IS_CLEAR: Final = [255] * 128 + [0] * 128
+"""By how opaque a pixel is: whether it is not drawn."""
 _BAND: Final = 6
 """Pixels above each other in one sixel."""
 _RUN: Final = re.compile(rb"(.)\1{3,}", re.DOTALL)
@@ -37,11 +39,9 @@ class SixelRows:
             tuple(round(value * 100 / 255) for value in palette[at : at + 3])
             for at in range(0, len(palette), 3)
         ]
-        width, data = pixels.width, bytearray(reduced.tobytes())
-        for at, alpha in enumerate(pixels.getchannel("A").tobytes()):
-            if alpha < 128:
-                data[at] = CLEAR
-        lines = [bytes(data[at : at + width]) for at in range(0, len(data), width)]
+        reduced.paste(CLEAR, mask=pixels.getchannel("A").point(_IS_CLEAR))
+        width, data = pixels.width, reduced.tobytes()
+        lines = [data[at : at + width] for at in range(0, len(data), width)]
         height = cell[1]
         self._rows = [lines[at : at + height] for at in range(0, len(lines), height)]
         self._whole = [encode_sixels(row, self.palette) for row in self._rows]

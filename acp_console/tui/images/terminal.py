@@ -87,6 +87,8 @@ def may_show_images(environment: Mapping[str, str]) -> bool:
         return False
     if _VARIABLES & environment.keys() or environment.get("TERM_PROGRAM") in _PROGRAMS:
         return True
+    if environment.get("LC_TERMINAL") == "iTerm2":  # It is also known over SSH.
+        return True
     return _TERM.fullmatch(environment.get("TERM", "")) is not None
 
 

@@ -31,6 +31,7 @@ XTERM = b"\x1bP>|XTerm(379)\x1b\\\x1b[6;13;6t\x1b[?1;0;16S\x1b[?63;1;2;4;6c"
         ({"TERM": "xterm-256color", "KITTY_WINDOW_ID": "1"}, True),
         ({"TERM": "foot"}, True),
         ({"TERM_PROGRAM": "WezTerm"}, True),
+        ({"TERM": "xterm-256color", "LC_TERMINAL": "iTerm2"}, True),
         ({"TERM": "xterm-kitty", "TMUX": "/tmp/tmux"}, False),
         ({"TERM": "screen.xterm-256color", "STY": "1.x", "WT_SESSION": "a"}, False),
         ({"TERM": "xterm-256color"}, False),
