@@ -190,6 +190,26 @@ def agent_dialect_option(command: Decorated) -> Decorated:
     )(command)
 
 
+def cwd_option(command: Decorated) -> Decorated:
+    """Add `--cwd` to a command that opens a session."""
+    return click.option(
+        "--cwd",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        help="The session's working directory; the current one by default.",
+    )(command)
+
+
+def jobs_option(command: Decorated) -> Decorated:
+    """Add `--jobs` to a command that starts several agents."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(1, 32),
+        default=4,
+        show_default=True,
+        help="Agents that run at a time.",
+    )(command)
+
+
 def mcp_option(command: Decorated) -> Decorated:
     """Give a command the option that names a file of MCP servers; pass it to `with_servers`."""
     return click.option(

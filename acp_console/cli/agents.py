@@ -27,6 +27,7 @@ from acp_console.agents.spec import AgentSpec, AuthMethodError, command_agent
 from acp_console.cli import agents_check, exit_codes
 from acp_console.cli.agent_option import (
     CommandWithPeer,
+    agent_dialect_option,
     chosen_agent,
     complete_agent,
     given_command,
@@ -46,7 +47,6 @@ from acp_console.paths import config_path
 from acp_console.wording.tables import Layout
 from acp_console.wording.values import cell_text, plural
 from acp_inspector.journal import Entry, Journal, StderrChunk
-from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.errors import AcpError
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.json_values import get_string, get_text
@@ -187,9 +187,7 @@ def _pairs(
     help="The directory of its sessions; the current one by default.",
 )
 @remote_options
-@click.option(
-    "--dialect", type=click.Choice(SPOKEN), help="The agent's dialect; detected by default."
-)
+@agent_dialect_option
 @click.pass_context
 def add_command(
     context: click.Context,

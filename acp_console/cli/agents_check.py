@@ -10,7 +10,7 @@ import click
 
 from acp_console.agents.catalogue import CatalogueEntry, open_catalogue
 from acp_console.cli import exit_codes
-from acp_console.cli.agent_option import complete_agent
+from acp_console.cli.agent_option import complete_agent, jobs_option
 from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say
 from acp_console.cli.format_option import format_option, print_json
@@ -60,13 +60,7 @@ STYLES: Final[Styles] = {
     is_flag=True,
     help="Also start, this once, agents of the catalogue whose command you have not confirmed.",
 )
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 32),
-    default=4,
-    show_default=True,
-    help="Agents that run at a time.",
-)
+@jobs_option
 @click.option(
     "--timeout",
     type=DURATION,

@@ -14,6 +14,7 @@ from acp_console.cli.agent_option import (
     auth_option,
     chosen_agent,
     complete_agent,
+    cwd_option,
     mcp_option,
     record_option,
     remote_options,
@@ -27,11 +28,7 @@ from acp_console.paths import FileWriteError
 
 @click.command(name="chat", cls=CommandWithPeer, topic="chat")
 @click.argument("agent", required=False, shell_complete=complete_agent)
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The session's working directory; the current one by default.",
-)
+@cwd_option
 @mcp_option
 @auth_option
 @record_option

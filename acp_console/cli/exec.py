@@ -43,6 +43,7 @@ from acp_console.cli.agent_option import (
     CommandWithPeer,
     agent_or_demo,
     auth_option,
+    cwd_option,
     existing_record_options,
     mcp_option,
     record_option,
@@ -170,11 +171,7 @@ def _pairs(
     },
 )
 @click.argument("words", nargs=-1, metavar="[AGENT] PROMPT")
-@click.option(
-    "--cwd",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="The session's working directory; the current one by default.",
-)
+@cwd_option
 @record_option
 @existing_record_options
 @click.option(

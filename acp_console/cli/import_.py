@@ -10,7 +10,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import CliCommand
 from acp_console.cli.errors import say, warn
 from acp_console.cli.progress import current_progress
-from acp_console.cli.recording_files import ANY, jobs, recordings_argument
+from acp_console.cli.recording_files import ANY, jobs, output_options, recordings_argument
 from acp_console.wording.values import plural
 from acp_inspector.importers.formats import FORMATS
 from acp_inspector.importers.importer import ImportResult, import_file
@@ -20,14 +20,7 @@ from acp_protocol.host.sanitize import escape_controls
 
 @click.command(name="import", cls=CliCommand, topic="importing", shows_progress=True)
 @recordings_argument
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="Recording to write; of several files or a folder, the folder.",
-)
+@output_options("Recording to write; of several files or a folder, the folder.")
 @click.option(
     "--as",
     "format_name",
@@ -36,7 +29,6 @@ from acp_protocol.host.sanitize import escape_controls
     help=f"Format of FILE: {', '.join(each.name for each in FORMATS)}; detected from its content "
     "by default.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 def command(*, files: tuple[Path, ...], out: Path, format_name: str | None, overwrite: bool) -> int:
     """Convert FILE, a log, trace, journal or export of another tool, to a recording.
 

@@ -26,6 +26,21 @@ def recordings_argument(command: Command) -> Command:
     )(command)
 
 
+def output_options(help_: str) -> Callable[[Command], Command]:
+    """Return a decorator that adds `--output`, described by `help_`, and `--overwrite`."""
+
+    def decorate(command: Command) -> Command:
+        output = click.option(
+            "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help=help_
+        )
+        overwrite = click.option(
+            "--overwrite", is_flag=True, help="Replace the output if it exists."
+        )
+        return output(overwrite(command))
+
+    return decorate
+
+
 class Job(NamedTuple):
     """A file to read, and the one to write."""
 

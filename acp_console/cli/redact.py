@@ -11,7 +11,7 @@ from acp_console.cli import exit_codes
 from acp_console.cli.command import CliCommand
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.progress import current_progress
-from acp_console.cli.recording_files import jobs, recordings_argument
+from acp_console.cli.recording_files import jobs, output_options, recordings_argument
 from acp_console.wording.values import OUTPUT_VERSION, plural
 from acp_inspector.redaction.files import RedactionReport, redact_recording
 from acp_inspector.redaction.patterns import RULES, UnmatchedRuleError
@@ -23,14 +23,7 @@ Format: TypeAlias = Literal["text", "json"]
 
 @click.command(name="redact", cls=CliCommand, topic="redaction", shows_progress=True)
 @recordings_argument
-@click.option(
-    "-o",
-    "--output",
-    "out",
-    required=True,
-    type=click.Path(path_type=Path),
-    help="File to write; of several recordings or a folder, the folder.",
-)
+@output_options("File to write; of several recordings or a folder, the folder.")
 @click.option(
     "--rule",
     "rules",
@@ -38,7 +31,6 @@ Format: TypeAlias = Literal["text", "json"]
     metavar="NAME",
     help=f"Apply only this rule (repeatable); it must find something. Rules: {', '.join(RULES)}.",
 )
-@click.option("--overwrite", is_flag=True, help="Replace the output if it exists.")
 @format_option(get_args(Format), "Format of the report. json: one object per recording.")
 def command(
     *, files: tuple[Path, ...], out: Path, rules: tuple[str, ...], overwrite: bool, format_: Format

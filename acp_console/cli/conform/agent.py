@@ -19,6 +19,7 @@ from acp_console.cli.agent_option import (
     auth_option,
     chosen_agent,
     complete_agent,
+    jobs_option,
     remote_options,
 )
 from acp_console.cli.conform.judging import Judging, judging_options
@@ -70,13 +71,7 @@ _CLIENT = "acp-console conform client judges a client"
 )
 @remote_options
 @auth_option
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 32),
-    default=4,
-    show_default=True,
-    help="Agents that run at a time.",
-)
+@jobs_option
 @judging_options
 @click.pass_context
 def command(
