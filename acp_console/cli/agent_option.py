@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -21,7 +21,7 @@ from acp_console.agents.spec import (
     command_agent,
     remote_agent,
 )
-from acp_console.cli.command import CliCommand
+from acp_console.cli.command import CliCommand, Decorated
 from acp_console.cli.errors import UsageError, warn
 from acp_console.paths import FileWriteError, choices_path, config_path
 from acp_protocol.dialects.registry import SPOKEN
@@ -62,9 +62,6 @@ class CommandWithPeer(CliCommand):
 def given_command(context: click.Context) -> list[str] | None:
     """Return the words after `--`; None if there is no `--`."""
     return context.meta.get(_GIVEN)
-
-
-Decorated = TypeVar("Decorated", bound=Callable[..., object])
 
 
 def speech_options(command: Decorated) -> Decorated:

@@ -14,11 +14,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import Annotated, Final, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Annotated, Final, Literal, NamedTuple, TypeAlias
 
 import click
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError, say
 from acp_console.paths import FileWriteError
 from acp_console.wording.values import plural
@@ -29,7 +30,6 @@ from acp_protocol.host.sanitize import single_line
 from acp_protocol.jsonrpc import Json
 from acp_protocol.user_files.sentences import error_sentence
 
-Command = TypeVar("Command", bound=Callable[..., object])
 Checker: TypeAlias = Literal["lint", "conform", "test"]
 
 MAX_BYTES: Final = 1 << 24
@@ -221,7 +221,7 @@ class Baseline:
         say("\n".join([f"{head}; --update-baseline removes it", *lines]))
 
 
-def baseline_options(command: Command) -> Command:
+def baseline_options(command: Decorated) -> Decorated:
     """Add `--baseline FILE` and `--update-baseline`; parameters `baseline`, `update_baseline`."""
     update = click.option(
         "--update-baseline",
@@ -237,7 +237,7 @@ def baseline_options(command: Command) -> Command:
     return file(update(command))
 
 
-def ignore_names_option(what: str, example: str) -> Callable[[Command], Command]:
+def ignore_names_option(what: str, example: str) -> Callable[[Decorated], Decorated]:
     """Add the repeatable option `--ignore NAME`; its parameter is `ignored`."""
     return click.option(
         "--ignore",

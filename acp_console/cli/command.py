@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import click
 from click.shell_completion import CompletionItem
@@ -15,6 +15,8 @@ from acp_console.cli.progress import showing_progress
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.host.lasting_output import lasting_output
 
+Decorated = TypeVar("Decorated", bound=Callable[..., Any])
+"""A command or function to which a decorator adds options."""
 OTHERS: Final = "Options"
 """The section of options that are in no other."""
 

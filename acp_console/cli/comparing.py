@@ -6,11 +6,12 @@ import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Final, get_args
 
 import click
 
 from acp_console.cli import exit_codes
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import fail, say
 from acp_console.cli.reading import UNKNOWN_FIELDS, parse_filter, warn_about_filter
 from acp_console.wording.values import plural
@@ -27,8 +28,6 @@ from acp_inspector.replay.expectations import (
     read_expectations,
 )
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
 MAX_DIFFERENCES_SHOWN: Final = 20
 """Differences that are shown of each kind, unless all are requested."""
 BESIDE_RECORDING: Final = (
@@ -39,7 +38,7 @@ _ALL: Final = "all"
 _STRICT: Final = [*(each.name for each in TABLE), _ALL]
 
 
-def level_option(command: Command) -> Command:
+def level_option(command: Decorated) -> Decorated:
     """Add `--level` to a command."""
     return click.option(
         "--level",
@@ -50,14 +49,14 @@ def level_option(command: Command) -> Command:
     )(command)
 
 
-def comparison_options(expect: str) -> Callable[[Command], Command]:
+def comparison_options(expect: str) -> Callable[[Decorated], Decorated]:
     """Add `--level`, `--strict`, `--expect` and `--ignore`; pass them to `Comparison.of`.
 
     Args:
         expect: The help of `--expect`.
     """
 
-    def add(command: Command) -> Command:
+    def add(command: Decorated) -> Decorated:
         strict = click.option(
             "--strict",
             multiple=True,
@@ -81,7 +80,7 @@ def comparison_options(expect: str) -> Callable[[Command], Command]:
     return add
 
 
-def all_option(command: Command) -> Command:
+def all_option(command: Decorated) -> Decorated:
     """Add `--all` to a command that shows differences; its parameter is `is_all`."""
     return click.option(
         "--all", "is_all", is_flag=True, help="Show every difference of every kind."

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
-from typing import Any, TypeVar, cast
+from typing import Any, cast
 
 import click
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError
 from acp_console.wording.values import OUTPUT_VERSION, ascii_json
 from acp_protocol.jsonrpc import Json
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
 
 def format_option(
     formats: Sequence[str], about: str, *, is_optional: bool = False
-) -> Callable[[Command], Command]:
+) -> Callable[[Decorated], Decorated]:
     """Add `--format` to a command, and `--json` for `--format json`; the parameter is `format_`.
 
     The first of `formats` is the default; with `is_optional` the parameter is None by default.
     """
 
-    def add(command: Command) -> Command:
+    def add(command: Decorated) -> Decorated:
         @wraps(command)
         def run(*args: Any, format_: str | None, as_json: bool, **options: Any) -> object:
             if as_json and format_ not in {None, "json"}:
@@ -39,7 +38,7 @@ def format_option(
             type=click.Choice(formats),
             help=f"{about}  [default: {formats[0]}]",
         )
-        return cast("Command", format_(as_json(run)))
+        return cast("Decorated", format_(as_json(run)))
 
     return add
 

@@ -5,19 +5,19 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from datetime import UTC, datetime
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import click
 from anyio.from_thread import start_blocking_portal
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import CommandWithPeer, chosen_agent, complete_agent
-from acp_console.cli.command import CliCommand, Group
+from acp_console.cli.command import CliCommand, Decorated, Group
 from acp_console.cli.errors import UsageError, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.wording.tables import Layout
@@ -27,11 +27,11 @@ from acp_inspector.model_service.cassette import (
     CassetteWriter,
     ModelCassette,
     ModelExchange,
-    WriteMode,
     read_cassette,
 )
 from acp_inspector.model_service.routes import Route, plan_routes
 from acp_inspector.proxy.process import GRACE_S, AgentProcess, Signals, take_stdio
+from acp_inspector.recording.writer import WriteMode
 from acp_inspector.redaction.placeholders import highest_placeholder
 from acp_protocol.host.orphan_guard import OrphanGuard
 from acp_protocol.host.regular_files import open_regular
@@ -54,8 +54,6 @@ MIN_SECRET: Final = 16
 _NAME: Final = re.compile(r"[A-Za-z_]\w{0,63}", re.ASCII)
 _SECRET: Final = re.compile(rf"[A-Za-z0-9_-]{{{MIN_SECRET},200}}")
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
-
 
 @click.group(name="model", cls=Group, topic="model-cassettes", invoke_without_command=True)
 @click.pass_context
@@ -77,7 +75,7 @@ def command(context: click.Context) -> int | None:
     return None
 
 
-def _cassette_option(command: _Command) -> _Command:
+def _cassette_option(command: Decorated) -> Decorated:
     return click.option(
         "--cassette",
         type=click.Path(dir_okay=False, path_type=Path),
@@ -87,7 +85,7 @@ def _cassette_option(command: _Command) -> _Command:
     )(command)
 
 
-def _server_options(command: _Command) -> _Command:
+def _server_options(command: Decorated) -> Decorated:
     """Add the options about variables and the port."""
     env = click.option(
         "--env",

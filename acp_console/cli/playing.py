@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 import click
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.param_types import DURATION, PACE
 from acp_console.cli.reading import warn_about_line
 from acp_inspector.recording.reader import Recording, read_recording
 
-Command = TypeVar("Command", bound=Callable[..., object])
 
-
-def timeout_option(default: float, about: str) -> Callable[[Command], Command]:
+def timeout_option(default: float, about: str) -> Callable[[Decorated], Decorated]:
     """Add `--timeout` to a command; its parameter is in seconds."""
     return click.option(
         "--timeout",
@@ -27,7 +25,7 @@ def timeout_option(default: float, about: str) -> Callable[[Command], Command]:
     )
 
 
-def pace_option(command: Command) -> Command:
+def pace_option(command: Decorated) -> Decorated:
     """Add `--time` to a command; its parameter is `pace`."""
     return click.option(
         "--time",
@@ -40,7 +38,7 @@ def pace_option(command: Command) -> Command:
     )(command)
 
 
-def trust_option(acts: str) -> Callable[[Command], Command]:
+def trust_option(acts: str) -> Callable[[Decorated], Decorated]:
     """Add `--trust` to a command.
 
     Args:
@@ -51,7 +49,7 @@ def trust_option(acts: str) -> Callable[[Command], Command]:
     )
 
 
-def allow_redacted_option(command: Command) -> Command:
+def allow_redacted_option(command: Decorated) -> Decorated:
     """Add `--allow-redacted` to a command."""
     return click.option(
         "--allow-redacted",

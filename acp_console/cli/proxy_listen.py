@@ -10,8 +10,7 @@ from acp_inspector.http_proxy.serving import serve
 from acp_inspector.proxy.session import ProxyOptions, warn
 from acp_protocol.errors import AcpError
 from acp_protocol.host.process import raise_descriptor_limit
-from acp_protocol.net import is_host_name, is_server_address
-from acp_protocol.transport.http_runner import UNIX
+from acp_protocol.net import UNIX, is_host_name, is_server_address
 from acp_protocol.transport.remote import RemoteAgent
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
 from acp_protocol.transport.serving import ended_by_signals, open_listener, run_served

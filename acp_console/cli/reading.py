@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator
 from itertools import takewhile
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
 import click
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError, warn
 from acp_inspector.filter.ast import Compare, In
 from acp_inspector.filter.compiler import Filter, compile_filter, leaves
@@ -27,18 +28,16 @@ from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import NO_DIALECT
 from acp_protocol.host.did_you_mean import did_you_mean
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
 UNKNOWN_FIELDS: Final = ("finding", "rule", "held", "edited")
 """Fields that `SessionModel` does not provide."""
 
 
-def filter_option(about: str) -> Callable[[Command], Command]:
+def filter_option(about: str) -> Callable[[Decorated], Decorated]:
     """Add `--filter EXPR` to a command; its parameter is `text`."""
     return click.option("--filter", "text", default="", metavar="EXPR", help=about)
 
 
-def dialect_option(command: Command) -> Command:
+def dialect_option(command: Decorated) -> Decorated:
     """Add `--dialect` to a command that reads a recording."""
     return click.option(
         "--dialect",

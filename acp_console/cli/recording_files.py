@@ -4,32 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple
 
 import click
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError
 from acp_console.paths import FileWriteError
 from acp_inspector.recording.finding import SUFFIXES, find_files
 from acp_protocol.errors import describe_os_error
 
-Command = TypeVar("Command", bound=Callable[..., object])
-
 ANY: Final = ("",)
 """The suffixes of any file."""
 
 
-def recordings_argument(command: Command) -> Command:
+def recordings_argument(command: Decorated) -> Decorated:
     """Add FILE... to a command: files, folders and patterns, for `find_recordings`."""
     return click.argument(
         "files", nargs=-1, required=True, metavar="FILE...", type=click.Path(path_type=Path)
     )(command)
 
 
-def output_options(help_: str) -> Callable[[Command], Command]:
+def output_options(help_: str) -> Callable[[Decorated], Decorated]:
     """Return a decorator that adds `--output`, described by `help_`, and `--overwrite`."""
 
-    def decorate(command: Command) -> Command:
+    def decorate(command: Decorated) -> Decorated:
         output = click.option(
             "-o", "--output", "out", required=True, type=click.Path(path_type=Path), help=help_
         )

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import anyio
 import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import note_remote
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError
 from acp_console.cli.param_types import DURATION, DURATION_OR_NEVER, Parsed
 from acp_protocol.host.process import raise_descriptor_limit
-from acp_protocol.net import is_host_name, is_origin, is_server_address
+from acp_protocol.net import UNIX, is_host_name, is_origin, is_server_address
 from acp_protocol.transport.served_connections import ServerLimits
 from acp_protocol.transport.server_options import ServerOptions
 
 if TYPE_CHECKING:
     from acp_protocol.transport.served_connections import OpenAgent
 
-Command = TypeVar("Command", bound=Callable[..., object])
 
 TOKEN_VARIABLE: Final = "ACP_CONSOLE_TOKEN"  # noqa: S105 - the name of a variable
-UNIX: Final = "unix:"
 SECTION: Final = "Server"
 PARAMETERS: Final = (
     *("listen", "token_env", "tls_cert", "tls_key", "plain", "allow_host", "allow_origin"),
@@ -118,7 +117,7 @@ _OPTIONS: Final = (
 )
 
 
-def server_options(command: Command) -> Command:
+def server_options(command: Decorated) -> Decorated:
     """Add the options of a server to a command; it gets `server`, None without `--listen`."""
 
     @wraps(command)
@@ -129,7 +128,7 @@ def server_options(command: Command) -> Command:
 
     for option in reversed(_OPTIONS):
         with_server = option(with_server)
-    return cast("Command", with_server)
+    return cast("Decorated", with_server)
 
 
 def _options(

@@ -9,13 +9,13 @@ from contextlib import suppress
 from dataclasses import asdict
 from datetime import datetime
 from pathlib import Path
-from typing import Final, Literal, TypeAlias, TypeVar, get_args
+from typing import Final, Literal, TypeAlias, get_args
 
 import click
 
 from acp_console.cli import exit_codes
 from acp_console.cli.agent_option import record_option
-from acp_console.cli.command import Group
+from acp_console.cli.command import Decorated, Group
 from acp_console.cli.errors import UsageError, say
 from acp_console.cli.format_option import ascii_json, format_option, print_json
 from acp_console.cli.printing import print_table
@@ -60,10 +60,8 @@ LIST: Final = Layout(
     spare=("context", "turns", "directory", "agent"),
 )
 
-_Command = TypeVar("_Command", bound=Callable[..., object])
 
-
-def _selection(command: _Command) -> _Command:
+def _selection(command: Decorated) -> Decorated:
     """Add the options that select sessions by agent and directory."""
     agent = click.option(
         "--agent", metavar="NAME", help="Only sessions of this agent, by its name or its title."

@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
-
 import click
 from click.shell_completion import CompletionItem
 
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError
 from acp_protocol.host.did_you_mean import did_you_mean
 
-Command = TypeVar("Command", bound=Callable[..., Any])
 
-
-def theme_option(command: Command) -> Command:
+def theme_option(command: Decorated) -> Decorated:
     """Give a command the option `--theme`; before the command's name, it counts too."""
     return click.option(
         "--theme",

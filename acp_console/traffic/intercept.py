@@ -17,6 +17,7 @@ from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_console.listeners import Listeners
 from acp_inspector.control.client import AttachError, ProxyClient, ProxyRefusedError, RunningProxy
+from acp_inspector.control.server import encode_bytes
 from acp_inspector.intercept.json_edit import NotEditableError, pretty
 from acp_protocol import jsonrpc
 from acp_protocol.framing import Side
@@ -321,14 +322,6 @@ class OpenProxies:
     def close(self) -> None:
         for client in self._clients.values():
             client.close()
-
-
-def encode_bytes(raw: bytes) -> dict[str, str]:
-    """Return bytes as fields of a command."""
-    try:
-        return {"text": raw.decode()}
-    except UnicodeDecodeError:
-        return {"b64": base64.b64encode(raw).decode()}
 
 
 def _bytes(data: Mapping[str, str]) -> bytes:

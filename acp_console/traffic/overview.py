@@ -10,11 +10,12 @@ from itertools import chain, pairwise
 from typing import Final
 
 from acp_console.traffic.marks import Marks
-from acp_console.traffic.rows import ASKS_PERSON, time_of
+from acp_console.traffic.rows import time_of
 from acp_inspector.filter.compiler import compile_filter
 from acp_inspector.filter.entries import EntrySequence, RecordingEntries
 from acp_inspector.filter.search import FilterSearch
 from acp_inspector.views.annotations import Annotations
+from acp_protocol.schema.vocabulary import USER_METHODS
 
 TAIL_ROWS: Final = 8
 """Rows at the end that are searched for one with a time: footers have none."""
@@ -24,7 +25,7 @@ LEVELS: Final = 8
 SMALL: Final = 8.0
 """How many times more is at least said in the highest than in the lowest level."""
 _ASKS: Final = compile_filter(
-    f"kind == request and ({' or '.join(f'method == {each}' for each in sorted(ASKS_PERSON))})"
+    f"kind == request and ({' or '.join(f'method == {each}' for each in sorted(USER_METHODS))})"
 )
 _FAILED: Final = compile_filter("error or malformed")
 

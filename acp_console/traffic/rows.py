@@ -27,6 +27,7 @@ from acp_inspector.views.frame_row import FrameRow, decoded_row
 from acp_inspector.views.subjects import NamedKind, NameOf, no_name
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get_string
+from acp_protocol.schema.vocabulary import USER_METHODS
 
 LARGE: Final = 8 << 20
 """Frames of at least this many bytes are read only on demand."""
@@ -53,8 +54,6 @@ _ENDS: Final = 4
 """Columns of the two ends of an arrow, and of the spaces around its text."""
 SHORT_NAMES: Final = 46
 """Columns of the picture below which methods and updates have their short names."""
-ASKS_PERSON: Final = frozenset({"session/request_permission", "elicitation/create"})
-"""Requests that a person answers."""
 
 _SIGNS: Final = {
     "request": "●",
@@ -100,7 +99,7 @@ class TrafficRow:
     @property
     def is_for_person(self) -> bool:
         """Whether it is a request that a person answers."""
-        return self.kind == "request" and self.method in ASKS_PERSON
+        return self.kind == "request" and self.method in USER_METHODS
 
     @property
     def is_fault(self) -> bool:

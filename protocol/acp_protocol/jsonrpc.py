@@ -143,6 +143,7 @@ class InvalidMessage:
     """Whether it has `jsonrpc`. Without, it may be a line of a log in JSON."""
 
 
+AnyResponse: TypeAlias = SuccessResponse | ErrorResponse
 Message: TypeAlias = (
     Request | Notification | SuccessResponse | ErrorResponse | Batch | InvalidMessage
 )

@@ -9,6 +9,8 @@ from ipaddress import IPv6Address, ip_address
 from typing import Final
 from urllib.parse import urlsplit
 
+UNIX: Final = "unix:"
+"""Prefix of the address of a Unix domain socket."""
 HALF_OPEN_S: Final = 120
 """Seconds until a connection is closed whose other end has vanished."""
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, Literal, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, Literal, TypeAlias, cast, get_args
 
 import click
 
@@ -20,6 +20,7 @@ from acp_console.cli.baselines import (
     baseline_options,
     ignore_names_option,
 )
+from acp_console.cli.command import Decorated
 from acp_console.cli.errors import UsageError
 from acp_console.cli.format_option import format_option, print_json
 from acp_console.cli.playing import timeout_option
@@ -35,7 +36,6 @@ from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.host.did_you_mean import did_you_mean
 from acp_protocol.jsonrpc import Json
 
-Command = TypeVar("Command", bound=Callable[..., object])
 Format: TypeAlias = Literal["text", "json", "junit", "html", "markdown"]
 SUFFIXES: Final[Mapping[str, Format]] = {
     ".xml": "junit",
@@ -179,7 +179,7 @@ class Judging:
             raise FileWriteError(f"cannot write {self.output}: {problem.strerror}") from None
 
 
-def judging_options(command: Command) -> Command:
+def judging_options(command: Decorated) -> Decorated:
     """Add the options of both sides to a command; its parameter is `judging`."""
 
     @wraps(command)
@@ -255,7 +255,7 @@ def judging_options(command: Command) -> Command:
     decorated: Callable[..., object] = run
     for option in reversed(options):
         decorated = option(decorated)
-    return cast("Command", decorated)
+    return cast("Decorated", decorated)
 
 
 def _markdown(report: Report) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import wraps
 from pathlib import Path
-from typing import Any, Final, TypeAlias, TypeVar, cast, get_args
+from typing import Any, Final, TypeAlias, cast, get_args
 
 import click
 
@@ -20,6 +20,7 @@ from acp_console.cli.baselines import (
     baseline_options,
     ignore_names_option,
 )
+from acp_console.cli.command import Decorated
 from acp_console.cli.comparing import MAX_DIFFERENCES_SHOWN, all_option
 from acp_console.cli.errors import UsageError, exit_code, fail, say, warn
 from acp_console.cli.format_option import format_option, print_json
@@ -43,7 +44,6 @@ from acp_protocol.errors import describe_os_error
 from acp_protocol.host.sanitize import escape_controls, single_line
 from acp_protocol.jsonrpc import Json
 
-Command = TypeVar("Command", bound=Callable[..., object])
 PlayOne: TypeAlias = Callable[[Path], Awaitable[PlayOutcome]]
 
 _NAME_WIDTH: Final = 200
@@ -149,7 +149,7 @@ class TestRuns:
             click.echo(f"\n{_summary(outcomes)}")
 
 
-def run_options(command: Command) -> Command:
+def run_options(command: Decorated) -> Decorated:
     """Add the options of both sides to a command; its parameter is `runs`."""
 
     @wraps(command)
@@ -209,7 +209,7 @@ def run_options(command: Command) -> Command:
     decorated: Callable[..., object] = run
     for option in reversed(options):
         decorated = option(decorated)
-    return cast("Command", decorated)
+    return cast("Decorated", decorated)
 
 
 def _settled(

@@ -22,8 +22,8 @@ from acp_inspector.session.exchanges import Ending, Exchange
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.session_model import SessionModel
 from acp_inspector.views.turn_times import Step
-from acp_inspector.views.wait_graph import USER_METHODS
 from acp_protocol.host.sanitize import single_line
+from acp_protocol.schema.vocabulary import USER_METHODS
 
 MAX_EXCHANGES: Final = 2000
 """Exchanges that are shown at once, around the chosen frame."""

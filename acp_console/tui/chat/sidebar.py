@@ -21,12 +21,12 @@ from acp_console.chat.line_diff import FileChange
 from acp_console.chat.open_chats import OpenChats
 from acp_console.chat.past import PastState
 from acp_console.chat.work import Work, background_of
+from acp_console.tui.transcript.cards import STEPS
 from acp_console.wording.values import format_cost, format_number, format_tokens
 from acp_protocol.host.sanitize import single_line
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import Json
 
-STEPS: Final = {"completed": "✓", "in_progress": "◐", "pending": "○", "cancelled": "◌"}
 MOST_STEPS: Final = 12
 MOST_FILES: Final = 12
 MOST_WORK: Final = 6

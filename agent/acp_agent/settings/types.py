@@ -19,7 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainValidato
 
 from acp_agent.net import PrivateHosts
 from acp_protocol.host.arguments import parse_duration
-from acp_protocol.net import is_host_name, is_origin, is_server_address
+from acp_protocol.net import UNIX, is_host_name, is_origin, is_server_address
 from acp_protocol.schema.words import ToolKind
 
 UNIT_SECONDS: Final = {"s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -29,8 +29,6 @@ HIDDEN: Final = "***"
 """Shown instead of a password."""
 _USER_PASSWORD: Final = re.compile(r"(://[^:@/?]*:).*@")
 _PASSWORD_PARAMETER: Final = re.compile(r"([?&](?:ssl)?password=)[^&]*")
-UNIX: Final = "unix:"
-"""Prefix of the address of a Unix domain socket."""
 MIN_DURATION_S: Final = 0.001
 MAX_DURATION_S: Final = 366 * 86400.0
 """A longer duration is taken for a typing error."""

@@ -52,7 +52,7 @@ somebody can continue the work from it alone. Call no tools. Say:
 
 Write Markdown, nothing before or behind it, and no more than is needed.
 """
-_ALSO: Final = "\nThe user says what matters besides: {}\n"
+ALSO: Final = "\nThe user says what matters besides: {}\n"
 CLIPPED_CHARS: Final = 2000
 """Characters kept of a tool's result or an attachment, if the whole is too long."""
 CHARS_PER_TOKEN: Final = 4
@@ -122,7 +122,7 @@ async def _summarize(
     context: TurnContext, history: Sequence[HistoryEntry], focus: str
 ) -> tuple[str, TokenUsage | None]:
     """Return a summary of what the model knows, and the tokens used for it."""
-    request = PromptMessage(SUMMARY_REQUEST + (_ALSO.format(focus) if focus else ""))
+    request = PromptMessage(SUMMARY_REQUEST + (ALSO.format(focus) if focus else ""))
     for part in _shorter_and_shorter(history):
         try:
             return await _request_summary(context, [*part, request])

@@ -27,7 +27,7 @@ from acp_agent.models.types import (
 )
 from acp_agent.permissions.decide import MODES, POLICIES, SessionPermissions
 from acp_agent.store.entries import LocalExchange
-from acp_agent.turn.compaction import CompactionFailedError, compact
+from acp_agent.turn.compaction import ALSO, CompactionFailedError, compact
 from acp_agent.turn.context import ContextWindow, TurnContext
 from acp_agent.turn.instructions import MAX_CHARS
 from acp_agent.turn.loop import model_error_response, run_turn, timeout_notice
@@ -67,7 +67,6 @@ directory. If there is one, improve it and keep what is right in it.
 - Say which habits it has: style, names, messages of commits, what must not be done.
 - Leave out what is obvious or what any project has. Make nothing up. At most 100 lines.
 """
-_ALSO: Final = "\nThe user says what matters besides: {}\n"
 _COMMAND: Final = re.compile(r"/(?P<name>[a-z]+)(?P<rest>(\s.*)?)", re.DOTALL)
 _NO_GRANTS: Final = "None of your answers are remembered in this session."
 
@@ -123,7 +122,7 @@ def history_item(
         return prompt
     if command.is_local:
         return LocalExchange(prompt.text)
-    also = _ALSO.format(command.rest) if command.rest else ""
+    also = ALSO.format(command.rest) if command.rest else ""
     return replace(prompt, text=INIT_PROMPT + also)
 
 

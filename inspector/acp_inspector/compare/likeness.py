@@ -41,7 +41,8 @@ _VOLATILE: Final = re.compile(
 _WORD: Final = re.compile(r"\w+")
 _ABOUT_RUN: Final = TIMESTAMPS | {"_meta"} | (GENERATED_IDS - {"terminalId"}) | {"session_id"}
 """Members that say nothing about what a message is about."""
-_DIRECTORIES: Final = spellings("cwd") | spellings("additionalDirectories")
+DIRECTORY_NAMES: Final = spellings("cwd") | spellings("additionalDirectories")
+"""The members that name a directory, in all dialects."""
 
 
 def content(value: Json, names: Collection[str] | None = None) -> Content:
@@ -108,7 +109,7 @@ def _leaves(value: Json, path: str, name: str, depth: int) -> Iterator[tuple[str
     elif depth and isinstance(value, list):
         for at, inner in enumerate(cast("list[Json]", value)):
             yield from _leaves(inner, f"{path}[{at}]", name, depth - 1)
-    elif name in _DIRECTORIES and isinstance(value, str) and value.startswith("/"):
+    elif name in DIRECTORY_NAMES and isinstance(value, str) and value.startswith("/"):
         yield path, "/"
     else:
         yield path, value

@@ -28,6 +28,7 @@ from acp_protocol.framing import Side
 from acp_protocol.json_text import json_text
 from acp_protocol.json_values import get, get_string
 from acp_protocol.jsonrpc import (
+    ENVELOPE,
     Batch,
     ErrorResponse,
     InvalidMessage,
@@ -71,7 +72,6 @@ _TYPE_NAMES: Final[dict[object, str]] = {
     type(None): "null",
 }
 _UPDATE: Final = "$.params.update"
-_MESSAGE: Final = frozenset({"jsonrpc", "id", "method", "params", "result", "error"})
 _JOINED_PATHS: Final = {
     **dict.fromkeys(TEXT_CHUNKS, (("$.text", ".content.text"),)),
     "tool call": (("$.last", ""), ("$.states", ".status")),
@@ -237,7 +237,7 @@ class Steps:
             return
         # Messages of dialects without it have members of their own.
         if get(value, "jsonrpc") is not None:
-            self._note(step, "$", value, _MESSAGE)
+            self._note(step, "$", value, ENVELOPE)
             self._note(step, "$.error", get(value, "error"), {"code", "message", "data"})
 
     def _note(self, step: JournalStep, path: str, value: Json, known: AbstractSet[str]) -> None:

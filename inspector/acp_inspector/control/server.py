@@ -392,7 +392,7 @@ def commands_on(lazy: LazyController) -> Mapping[str, Command]:
     return {
         "state": lambda _: _state(lazy.controller),
         "held": of(_held),
-        "read": of(lambda c, r: encoded(c.read(_hold(c, r)))),
+        "read": of(lambda c, r: encode_bytes(c.read(_hold(c, r)))),
         "break": of(_break),
         "clear": of(lambda c, r: c.clear_breakpoint(_number(r))),
         "pause": of(lambda c, r: c.pause()),
@@ -411,8 +411,8 @@ def commands_on(lazy: LazyController) -> Mapping[str, Command]:
     }
 
 
-def encoded(raw: bytes) -> dict[str, str]:
-    """Return bytes as fields of a reply."""
+def encode_bytes(raw: bytes) -> dict[str, str]:
+    """Return bytes as fields of a command or a reply."""
     try:
         return {"text": raw.decode()}
     except UnicodeDecodeError:
@@ -452,7 +452,7 @@ def _state(controller: InterceptController | None) -> Any:
 
 def _preview(raw: bytes) -> dict[str, Any]:
     if len(raw) <= MAX_PREVIEW_BYTES:
-        return encoded(raw)
+        return encode_bytes(raw)
     # A character that is cut in two is left out.
     return {"text": raw[:MAX_PREVIEW_BYTES].decode(errors="ignore"), "is_cut": True}
 
@@ -512,8 +512,10 @@ def _inject(controller: InterceptController, request: CommandData) -> Any:
 
 
 def _injected(injection: Injection) -> Any:
-    reply = {"id": injection.id, "n": injection.seq}
-    return reply if injection.response is None else reply | {"answer": encoded(injection.response)}
+    reply: dict[str, Any] = {"id": injection.id, "n": injection.seq}
+    if injection.response is not None:
+        reply["answer"] = encode_bytes(injection.response)
+    return reply
 
 
 def _text(request: CommandData, name: str) -> str:

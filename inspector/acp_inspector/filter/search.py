@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from array import array
 from collections.abc import Callable, Generator, Iterator, Sequence
 from functools import cached_property
@@ -22,7 +21,7 @@ from acp_inspector.filter.frames import EntryFields, EntryKind
 from acp_inspector.journal import Entry, Frame
 from acp_inspector.recording.format import decode_line
 from acp_inspector.recording.index import LineKind
-from acp_inspector.recording.random_access import IndexedRecording
+from acp_inspector.recording.random_access import ENTRY_NUMBER, IndexedRecording
 from acp_inspector.session.exchanges import Exchanges
 from acp_inspector.views.annotations import NO_NOTES, FrameNotes
 from acp_protocol.framing import Side
@@ -38,7 +37,6 @@ _SIDES: Final[dict[int, Side]] = {
     LineKind.AGENT: "agent",
     LineKind.STDERR: "agent",
 }
-_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 _FRAMES: Final = frozenset({int(LineKind.CLIENT), int(LineKind.AGENT)})
 _ENTRIES: Final = frozenset({*_FRAMES, int(LineKind.STDERR), int(LineKind.EVENT)})
 
@@ -286,7 +284,7 @@ class _IndexedFields(EntryFields):
 
     @property
     def seq(self) -> int:
-        found = _NUMBER.match(self._line)
+        found = ENTRY_NUMBER.match(self._line)
         return int(found[1]) if found else self.entry.seq
 
     @property

@@ -13,8 +13,9 @@ from acp_inspector.http_proxy.connections import ProxyConnections
 from acp_inspector.http_proxy.context import LARGE_WAIT_S, MAX_BODY_BYTES, ProxyContext
 from acp_inspector.http_proxy.upstream import Upstream
 from acp_inspector.proxy.session import ProxyOptions, ProxySession, Remote, open_session, warn
+from acp_protocol.net import UNIX
 from acp_protocol.transport.http_protocols import SocketLimits
-from acp_protocol.transport.http_runner import UNIX, Listener, run_app
+from acp_protocol.transport.http_runner import Listener, run_app
 from acp_protocol.transport.remote import RemoteAgent
 
 _TCP: Final = frozenset({socket.AF_INET, socket.AF_INET6})

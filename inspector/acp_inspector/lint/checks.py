@@ -14,7 +14,6 @@ from typing import Any, Final, Literal, TypeAlias
 
 from acp_inspector.lint.context import OK, CheckResult, Context, quoted, repeated
 from acp_inspector.lint.schema_errors import (
-    UNKNOWN_WORD,
     SchemaSubject,
     newer_members,
     schema_subject,
@@ -23,6 +22,7 @@ from acp_inspector.lint.text_checks import is_absolute
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import UNKNOWN_WORD
 
 ErrorKind: TypeAlias = Literal["missing", "type", "null", "range", "word", "reserved", "member"]
 """What is wrong at a place: a member is missing, has another type, is null where a list is (which

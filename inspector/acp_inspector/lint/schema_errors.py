@@ -23,7 +23,6 @@ from acp_protocol.schema.newer import feature_of_field, feature_of_value
 from acp_protocol.schema.validate import accepts, schema_type
 from acp_protocol.schema.validate import validate as schema_errors_of
 
-UNKNOWN_WORD: Final = "is none of the known values"
 EMPTY: Final = frozenset({"session/load", "fs/write_text_file", "authenticate"})
 """Methods whose empty result was once null."""
 

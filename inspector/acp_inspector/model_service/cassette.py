@@ -13,11 +13,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias
+from typing import Annotated, Any, Final
 
 from pydantic import BaseModel, BeforeValidator, PlainSerializer, ValidationError
 
 from acp_inspector.model_service.routes import Route
+from acp_inspector.recording.writer import WriteMode
 from acp_protocol.errors import AcpError, describe_os_error
 from acp_protocol.host.regular_files import (
     PRIVATE_FILE,
@@ -30,8 +31,6 @@ from acp_protocol.host.regular_files import (
 from acp_protocol.json_codec import encode, parse
 from acp_protocol.json_values import as_object, get_text
 from acp_protocol.jsonrpc import Json
-
-WriteMode: TypeAlias = Literal["new", "append", "overwrite"]
 
 FORMAT: Final = "acp-console model cassette"
 FORMAT_VERSION: Final = 1

@@ -55,7 +55,7 @@ from acp_protocol.host.regular_files import check_regular
 
 STEP: Final = 8 << 20
 """Bytes to index in one step."""
-_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
+ENTRY_NUMBER: Final = re.compile(rb'\{"n":(0|[1-9]\d{0,17}),')
 _NUMBER_SIZE: Final = 32
 """Bytes at the start of a line that contain its number, if our writer wrote it."""
 
@@ -434,7 +434,7 @@ class IndexedRecording:
         """Return begin, number and end of the first entry at or after `at`, if there is one."""
         while at < limit:
             end = line_end(self._read, at, limit)
-            if found := _NUMBER.match(self._read(at, _NUMBER_SIZE)):
+            if found := ENTRY_NUMBER.match(self._read(at, _NUMBER_SIZE)):
                 return at, int(found[1]), end
             row = self._between(at, end)
             if isinstance(row, Frame | StderrChunk | JournalEvent):

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any, Final, cast
 
+from acp_inspector.compare.likeness import DIRECTORY_NAMES
 from acp_inspector.journal import Frame
 from acp_inspector.recording.format import RecordingError
-from acp_protocol.dialects.spellings import spellings
 from acp_protocol.host.sanitize import single_line
 
-DIRECTORY_NAMES: Final = spellings("cwd") | spellings("additionalDirectories")
-"""The members that name a directory, in all dialects."""
 _MAX_NAME: Final = 200
 """Characters of the name of a directory; systems allow at least 255 bytes."""
 _WIDTH: Final = 200

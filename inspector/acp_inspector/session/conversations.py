@@ -47,6 +47,7 @@ from acp_protocol.dialects.base import Dialect, has_placed_cwd
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import as_object, get, get_list, get_string
 from acp_protocol.jsonrpc import (
+    AnyResponse,
     ErrorResponse,
     Json,
     Request,
@@ -54,8 +55,7 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import RESTORING
 
-Response: TypeAlias = SuccessResponse | ErrorResponse
-Respond: TypeAlias = Callable[[Response], list[ConversationChange]]
+Respond: TypeAlias = Callable[[AnyResponse], list[ConversationChange]]
 """Applies the response to a request."""
 
 
@@ -271,7 +271,7 @@ def _succeeded(talk: Conversation, request: Request, result: Json) -> list[Conve
 def _restored(talk: Conversation, before: ItemEpoch) -> Respond:
     """Return a function that restores the items if a replay fails."""
 
-    def respond(response: Response) -> list[ConversationChange]:
+    def respond(response: AnyResponse) -> list[ConversationChange]:
         if isinstance(response, ErrorResponse):
             talk.restore(before)
         return []
@@ -305,7 +305,7 @@ def _prompt(
 ) -> tuple[Respond, list[ConversationChange]]:
     message, states = talk.add_prompt(get(request.params, "prompt")), talk.states
 
-    def respond(response: Response) -> list[ConversationChange]:
+    def respond(response: AnyResponse) -> list[ConversationChange]:
         talk.update_info(open_prompts=talk.info.open_prompts - 1)
         has_ended = turn is not None and turn.ended == talk.cursor.n
         is_error = isinstance(response, ErrorResponse)
@@ -353,7 +353,7 @@ def _ask_consent(talk: Conversation, request: Request) -> tuple[Respond, list[Co
     )
     call.add_permission(permission, n)
 
-    def respond(response: Response) -> list[ConversationChange]:
+    def respond(response: AnyResponse) -> list[ConversationChange]:
         result = response.result if isinstance(response, SuccessResponse) else None
         outcome = get(result, "outcome")
         permission.outcome = {"outcome": "cancelled"} if outcome is None else outcome
@@ -396,7 +396,7 @@ def _elicit(talk: Conversation, request: Request) -> tuple[Respond, list[Convers
     schema = get(params, "requestedSchema")
     elicitation.schema = get(params, "url") if schema is None else schema
 
-    def respond(response: Response) -> list[ConversationChange]:
+    def respond(response: AnyResponse) -> list[ConversationChange]:
         result = response.result if isinstance(response, SuccessResponse) else None
         elicitation.set_outcome({"action": "cancel"} if result is None else result, talk.cursor.n)
         return [ConversationChange(talk.session_id, elicitation)]

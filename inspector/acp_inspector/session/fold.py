@@ -24,7 +24,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final, TypeAlias, cast
+from typing import Final, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent
 from acp_inspector.messages import DecodedFrame, Decoder
@@ -48,6 +48,7 @@ from acp_protocol.dialects.base import Dialect
 from acp_protocol.errors import RequestFailedError
 from acp_protocol.json_values import get, get_int, get_string, get_text
 from acp_protocol.jsonrpc import (
+    AnyResponse,
     ErrorResponse,
     Json,
     Message,
@@ -57,7 +58,6 @@ from acp_protocol.jsonrpc import (
 )
 from acp_protocol.schema.vocabulary import CLOSING, OPENING, RESTORING
 
-_Response: TypeAlias = SuccessResponse | ErrorResponse
 _UPDATES: Final = cast("Mapping[str, type[Updated]]", UPDATES)
 
 
@@ -246,7 +246,7 @@ class Sessions:
     # Responses
 
     def _response(
-        self, frame: Frame, response: _Response, exchange: Exchange | None
+        self, frame: Frame, response: AnyResponse, exchange: Exchange | None
     ) -> list[SessionEvent]:
         if exchange is None:
             return [ResponseReceived(frame, response, None, None, None)]
@@ -272,13 +272,13 @@ class Sessions:
         return [fact]
 
     def _opened(
-        self, frame: Frame, response: _Response, id_: str | None, exchange: Exchange
+        self, frame: Frame, response: AnyResponse, id_: str | None, exchange: Exchange
     ) -> list[SessionEvent]:
         session = self.session(id_)
         session.is_open = True
         return [SessionOpened(frame, response, id_, session.turn, exchange)]
 
-    def _closed(self, frame: Frame, response: _Response, id_: str | None) -> list[SessionEvent]:
+    def _closed(self, frame: Frame, response: AnyResponse, id_: str | None) -> list[SessionEvent]:
         session = self.session(id_)
         session.is_open = False
         events: list[SessionEvent] = [SessionClosed(frame, response, id_, session.turn)]
@@ -289,7 +289,7 @@ class Sessions:
         return events
 
     def _prompt_response(
-        self, frame: Frame, response: _Response, session: Session, exchange: Exchange
+        self, frame: Frame, response: AnyResponse, session: Session, exchange: Exchange
     ) -> list[SessionEvent]:
         turn = self._prompts.pop(exchange, None)
         fact = ResponseReceived(frame, response, session.id, turn, exchange)

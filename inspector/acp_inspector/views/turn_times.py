@@ -13,12 +13,11 @@ from acp_inspector.session.events import CallChanged, RequestSent, ResponseRecei
 from acp_inspector.session.exchanges import Exchange
 from acp_inspector.session.turn import SessionTurn
 from acp_inspector.views.subjects import permitted_call
-from acp_inspector.views.wait_graph import USER_METHODS
 from acp_protocol.json_values import get_string
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.vocabulary import FINAL_STATUSES, USER_METHODS
 
 _STEPS: Final = (RequestSent, ResponseReceived, CallChanged)
-_ENDED: Final = frozenset({"completed", "failed", "cancelled"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,13 +179,13 @@ class _TurnClock:
 
     def _change_call(self, n: int, update: Json) -> None:
         key, status = get_string(update, "toolCallId"), get_string(update, "status")
-        if not key or (key not in self._calls and status in _ENDED):
+        if not key or (key not in self._calls and status in FINAL_STATUSES):
             return
         call = self._calls.setdefault(key, _Call(n, self._at, self._split.agent))
         call.title = get_string(update, "title") or call.title
         if status == "in_progress" and not call.is_running:
             call.is_running, call.began_at = True, self._at
-        elif status in _ENDED:
+        elif status in FINAL_STATUSES:
             del self._calls[key]
             # The user is waited for no more, even if the request is still open.
             for exchange in [each for each in self._people if permitted_call(each.request) == key]:

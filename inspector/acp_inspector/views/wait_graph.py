@@ -20,7 +20,7 @@ from acp_inspector.views.subjects import request_subject
 from acp_protocol.framing import Side, opposite
 from acp_protocol.json_values import get
 from acp_protocol.jsonrpc import RequestId
-from acp_protocol.schema.vocabulary import RESTORING
+from acp_protocol.schema.vocabulary import RESTORING, USER_METHODS
 
 Party: TypeAlias = Literal["client", "agent", "user", "terminal", "hold", "gone"]
 
@@ -28,8 +28,6 @@ HANG_SECONDS: Final = 30.0
 """Seconds of silence after which a wait counts as hung."""
 _WORKING_METHODS: Final = frozenset({*RESTORING, "session/prompt"})
 """Requests of the client during which the agent sends requests of its own."""
-USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
-"""Requests of the agent that the user decides."""
 
 
 @dataclass(slots=True, eq=False)

@@ -28,7 +28,6 @@ from acp_protocol import jsonrpc
 from acp_protocol.dialects.base import (
     GUARDED,
     OFFICIAL_ALONE,
-    AnyResponse,
     Call,
     Dialect,
     Object,
@@ -56,7 +55,7 @@ from acp_protocol.dialects.base import (
 from acp_protocol.dialects.spellings import WIRE_NAMES
 from acp_protocol.framing import Side
 from acp_protocol.json_values import as_list, as_object, as_string, get_object
-from acp_protocol.jsonrpc import ErrorResponse, Json, encode, parse
+from acp_protocol.jsonrpc import AnyResponse, ErrorResponse, Json, encode, parse
 from acp_protocol.schema.words import TOOL_CALL_STATUSES
 from acp_protocol.tool_calls import is_final
 

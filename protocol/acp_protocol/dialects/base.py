@@ -16,6 +16,7 @@ from acp_protocol.framing import Framing, Side, opposite
 from acp_protocol.json_values import as_list, as_object, as_string, as_text, get, get_object
 from acp_protocol.jsonrpc import (
     INVALID_PARAMS,
+    AnyResponse,
     ErrorResponse,
     InvalidMessage,
     Json,
@@ -34,7 +35,6 @@ from acp_protocol.schema.vocabulary import CALL_UPDATES, CLOSING, OPENING
 
 Object: TypeAlias = dict[str, Json]
 Call: TypeAlias = Request | Notification
-AnyResponse: TypeAlias = SuccessResponse | ErrorResponse
 
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")

@@ -36,7 +36,6 @@ from acp_protocol.dialects.base import (
     PERMISSION,
     PROMPT,
     REMEMBERED,
-    AnyResponse,
     Call,
     Dialect,
     Object,
@@ -64,6 +63,7 @@ from acp_protocol.json_values import as_list, as_object, as_string, as_text, get
 from acp_protocol.jsonrpc import (
     INTERNAL_ERROR,
     INVALID_PARAMS,
+    AnyResponse,
     ErrorResponse,
     InvalidMessage,
     Json,

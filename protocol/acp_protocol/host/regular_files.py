@@ -19,7 +19,7 @@ _PERMISSIONS: Final = 0o777
 _LINK: Final = "it is a symbolic link, which is not followed"
 _FOLDER: Final = "it is a directory"
 _PIPE: Final = "it is a pipe, not a file"
-_IRREGULAR: Final = "it is not a regular file"
+IRREGULAR: Final = "it is not a regular file"
 
 
 class IrregularFileError(OSError):
@@ -45,7 +45,7 @@ def open_regular(path: Path, *, is_followed: bool = False) -> BinaryIO:
         if problem.errno == errno.ELOOP and not is_followed:
             raise IrregularFileError(_LINK, path) from None
         if problem.errno == errno.ENXIO:
-            raise IrregularFileError(_IRREGULAR, path) from None
+            raise IrregularFileError(IRREGULAR, path) from None
         raise
     except ValueError:
         raise IrregularFileError("the name is invalid", path) from None
@@ -80,7 +80,7 @@ def check_regular(path: Path, found: os.stat_result) -> None:
     if stat.S_ISFIFO(found.st_mode):
         raise IrregularFileError(_PIPE, path)
     if not stat.S_ISREG(found.st_mode):
-        raise IrregularFileError(_IRREGULAR, path)
+        raise IrregularFileError(IRREGULAR, path)
 
 
 def check_replaceable(path: Path) -> None:

@@ -21,6 +21,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from acp_protocol.errors import AcpError, describe_os_error
+from acp_protocol.host.regular_files import IRREGULAR
 from acp_protocol.host.sanitize import single_line
 
 MAX_SHOWN_PATH: Final = 1000
@@ -32,7 +33,6 @@ DEPTH_LIMIT: Final = 200
 OUTSIDE: Final = "the path lies outside the directories of this session"
 _NEW_DIRECTORY_MODE: Final = 0o777
 _NO_DIRECTORY: Final = "it is not a directory"
-_IRREGULAR: Final = "it is not a regular file"
 _DOT: Final = "."
 DESCRIPTORS: Final = Path("/proc/self/fd")
 """The paths of open descriptors on Linux; missing elsewhere."""
@@ -158,7 +158,7 @@ class SandboxedFiles:
             # Devices and pipes can block a reader for ever.
             mode = os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode
             if not stat.S_ISREG(mode) and not stat.S_ISDIR(mode):
-                raise FileRefusedError(path, _IRREGULAR)
+                raise FileRefusedError(path, IRREGULAR)
 
     def holds_root(self, status: os.stat_result) -> bool:
         """Return whether a directory is a root or has one below it."""
@@ -381,7 +381,7 @@ def _open(path: str, directory: int, name: str) -> int:
     if stat.S_ISDIR(status.st_mode):
         reason = "it is a directory"
     elif not stat.S_ISREG(status.st_mode):
-        reason = _IRREGULAR
+        reason = IRREGULAR
     elif status.st_nlink > 1 and status.st_uid != os.geteuid():
         reason = "it is hard-linked and belongs to somebody else"
     else:
@@ -393,7 +393,7 @@ def _open(path: str, directory: int, name: str) -> int:
 def _check_writable(path: str, status: os.stat_result) -> None:
     """Refuse to replace a read-only file; renaming would not check this permission."""
     if not stat.S_ISREG(status.st_mode):
-        raise FileRefusedError(path, _IRREGULAR)
+        raise FileRefusedError(path, IRREGULAR)
     if not status.st_mode & _ANY_WRITE:
         raise FileRefusedError(path, "the file is read-only")
 

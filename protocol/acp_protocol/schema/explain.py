@@ -42,7 +42,7 @@ _KINDS: Final[dict[Any, tuple[str, ...]]] = {
 _ABSENT: Final[Json] = object()
 """Read in place of a field whose error is tolerated."""
 _MISSING: Final = "is missing"
-_UNKNOWN: Final = "is none of the known values"
+UNKNOWN_WORD: Final = "is none of the known values"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,7 @@ def _check_unmarked(info: TypeInfo, value: Json, path: str) -> CheckedValue:
     if info.origin is dict:
         return _check_entries(info.args[1], value.items(), path)
     if info.origin is Literal and value not in info.args:
-        return _wrong(value, path, _UNKNOWN)
+        return _wrong(value, path, UNKNOWN_WORD)
     return CheckedValue(value)
 
 
@@ -216,7 +216,7 @@ def _check_tagged(
     key = tagged.branch_key(tag)
     found = [check(arms[place], value, path) for place in tagged.branches(key)]
     if not found:
-        reason = _UNKNOWN if isinstance(tag, str) else "is not a string"
+        reason = UNKNOWN_WORD if isinstance(tag, str) else "is not a string"
         error = SchemaError(_below(path, tagged.tag), reason if tagged.tag in value else _MISSING)
         guesses = [check(arm, value, path).unknown for arm in arms] if key is None else []
         return CheckedValue(value, (error,), min(guesses, key=len, default=()))

@@ -66,6 +66,8 @@ ASYNCHRONOUS: Final[frozenset[UpdateKind]] = frozenset(
 REPLACING: Final[frozenset[UpdateKind]] = frozenset({*ASYNCHRONOUS, "plan", "plan_update"})
 """Updates that replace the previous one of the same kind."""
 
+USER_METHODS: Final = frozenset({"session/request_permission", "elicitation/create"})
+"""Requests of the agent that the user decides."""
 FINAL_STATUSES: Final[frozenset[ToolCallStatus]] = frozenset({"completed", "failed", "cancelled"})
 """Statuses with which tool calls and compactions end; version 1 has no "cancelled"."""
 EFFECT_KINDS: Final[frozenset[ToolKind]] = frozenset({"edit", "move", "delete", "execute"})

@@ -26,7 +26,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from acp_protocol.dialects.openoxide import Openoxide
 from acp_protocol.errors import AcpError, describe_os_error
-from acp_protocol.net import HALF_OPEN_S, keep_alive_options
+from acp_protocol.net import HALF_OPEN_S, UNIX, keep_alive_options
 from acp_protocol.transport.http_guard import HEALTH_PATH, Access, guarded, refuse
 from acp_protocol.transport.http_metrics import MEDIA_TYPE, metrics_text
 from acp_protocol.transport.http_protocols import LimitedConfig, SocketLimits
@@ -34,8 +34,6 @@ from acp_protocol.transport.http_server import HttpEndpoint
 from acp_protocol.transport.openoxide_server import OpenoxideEndpoint
 from acp_protocol.transport.served_connections import Connections
 
-UNIX: Final = "unix:"
-"""Prefix of the address of a Unix domain socket."""
 BACKLOG: Final = 128
 CLOSE_TIMEOUT_S: Final = 6.0
 """Seconds for closing connections whose turns are cancelled."""

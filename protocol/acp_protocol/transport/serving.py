@@ -14,9 +14,9 @@ from typing import TypeVar
 import anyio
 from starlette.routing import BaseRoute
 
-from acp_protocol.net import is_loopback
+from acp_protocol.net import UNIX, is_loopback
 from acp_protocol.transport.http_guard import TOKEN_BYTES, Access, configured_token
-from acp_protocol.transport.http_runner import UNIX, Listener, TlsFiles, serve_agents
+from acp_protocol.transport.http_runner import Listener, TlsFiles, serve_agents
 from acp_protocol.transport.served_connections import Connections, OpenAgent, new_affinity
 from acp_protocol.transport.server_options import ServerOptions, ServerOptionsError
 

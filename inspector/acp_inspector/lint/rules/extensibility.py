@@ -20,11 +20,11 @@ from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import Json
 from acp_protocol.schema.methods import is_method
 from acp_protocol.schema.vocabulary import CALL_UPDATES, OPENING
+from acp_protocol.trace_context import KEYS
 
 rule = LintSubject("extensibility", page="extensibility.mdx")
 
-TRACE: Final = ("traceparent", "tracestate", "baggage")
-_QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in TRACE)
+_QUOTED_TRACE: Final = tuple(b'"%b"' % name.encode() for name in KEYS)
 WITH_PATHS: Final = (
     *on.request(*OPENING, "session/list"),
     *on.request("session/request_permission"),
@@ -121,7 +121,7 @@ def malformed_trace(context: Context) -> CheckResult:
     if not _speaks_of_traces(context):
         return None
     for path, meta in _metas(context):
-        for name in TRACE:
+        for name in KEYS:
             value = as_object(meta).get(name)
             is_bad = value is not None and not isinstance(value, str)
             if name == "traceparent" and isinstance(value, str):

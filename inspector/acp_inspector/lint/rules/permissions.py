@@ -33,7 +33,7 @@ from acp_inspector.lint.tracker import permission_tool
 from acp_protocol.json_text import json_text
 from acp_protocol.json_values import as_list, as_object
 from acp_protocol.jsonrpc import REQUEST_CANCELLED, Json
-from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES
+from acp_protocol.schema.vocabulary import CLOSING, FINAL_STATUSES, USER_METHODS
 
 rule = LintSubject("permissions", page="tool-calls.mdx")
 version_2 = LintSubject("version-2", version=2)
@@ -273,7 +273,6 @@ def permission_outlives_turn(context: Context) -> CheckResult:
     )
 
 
-WAITING: Final = frozenset({"session/request_permission", "elicitation/create"})
 NOT_APPROVED: Final = frozenset({"cancelled", "not offered"})
 MAX_WITHDRAWN: Final = 4096
 
@@ -288,11 +287,11 @@ def _keep_open(context: Context) -> None:
     if context.version != 2 or session is None or session.cancel is None:
         return
     for ask in context.state.waiting("agent", session=session.id):
-        if ask.method in WAITING and len(requests) < MAX_WITHDRAWN:
+        if ask.method in USER_METHODS and len(requests) < MAX_WITHDRAWN:
             requests.setdefault(ask.seq, (ask, context.point))
 
 
-@track(on.response(*sorted(WAITING)))
+@track(on.response(*sorted(USER_METHODS)))
 def _drop_open(context: Context) -> None:
     if context.request is not None:
         context.state.of(_Open).pop(context.request.seq, None)
@@ -300,7 +299,7 @@ def _drop_open(context: Context) -> None:
 
 @check(
     "permission-not-withdrawn",
-    on.response(*sorted(WAITING)),
+    on.response(*sorted(USER_METHODS)),
     fix="Cancel open requests of cancelled work.",
 )
 def cancelled_work_withdraws_its_requests(context: Context) -> CheckResult:

@@ -17,10 +17,11 @@ from acp_inspector.lint.checks import MOST_PLACES
 from acp_inspector.lint.context import INITIALIZE, OK, CheckResult, Context, Problem, quoted
 from acp_inspector.lint.registry import LintSubject, checked_by, details, fix, track
 from acp_inspector.lint.rules.authentication import UNLISTED_LOGINS
-from acp_inspector.lint.schema_errors import UNKNOWN_WORD, SchemaSubject, schema_subject
+from acp_inspector.lint.schema_errors import SchemaSubject, schema_subject
 from acp_inspector.lint.state import SentRequest
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.jsonrpc import Json
+from acp_protocol.schema.explain import UNKNOWN_WORD
 from acp_protocol.schema.methods import find_method
 from acp_protocol.schema.words import UPDATE_KINDS
 
