@@ -87,7 +87,7 @@ class RunStore(Protocol):
     ) -> AbstractContextManager[KeptRun]: ...
 
 
-class AgentSession(Protocol):
+class ServedSession(Protocol):
     """A session as its agent sees it; `ChatSession` says what each member does."""
 
     session_id: str | None
@@ -157,7 +157,7 @@ class RunningAgent:
         """The agent's own name; untrusted."""
         self.link: AgentConnection | None = None
         """The connection, while there is one."""
-        self.sessions: list[AgentSession] = []
+        self.sessions: list[ServedSession] = []
         self.owns_recording = False
         """Whether this agent, and not one before it, writes the recording."""
         self.recording_failure = ""
@@ -216,7 +216,7 @@ class RunningAgent:
 
             ChoiceStore().remember(self.spec, option, value)
 
-    def add(self, session: AgentSession) -> None:
+    def add(self, session: ServedSession) -> None:
         """Open a session as soon as the agent runs."""
         self.sessions.append(session)
         self._wake.set()
@@ -316,7 +316,7 @@ class RunningAgent:
     async def wait_closed(self) -> None:
         await self._is_closed.wait()
 
-    async def close_session(self, session: AgentSession) -> None:
+    async def close_session(self, session: ServedSession) -> None:
         """Close a session, and the agent with the last one."""
         if self.sessions == [session]:
             await self.close()
@@ -343,7 +343,7 @@ class RunningAgent:
         for session in self.sessions:
             session.note_page_done(elicitation_id)
 
-    def session_for(self, session_id: str) -> AgentSession | None:
+    def session_for(self, session_id: str) -> ServedSession | None:
         """Return the session with this id, or else the one that it works for as a subagent."""
         seen: set[str] = set()
         found: str | None = session_id
@@ -358,7 +358,7 @@ class RunningAgent:
             found = talk.info.parent if talk and is_subagent else None
         return None
 
-    def _current_session_for(self, session_id: str) -> AgentSession | None:
+    def _current_session_for(self, session_id: str) -> ServedSession | None:
         if all(session.session_id != session_id for session in self.sessions):
             # What announced a subagent may not have been read yet.
             self.read_journal()
@@ -491,7 +491,7 @@ class RunningAgent:
             notify=self._report_undelivered,
         ) as link:
             self._connected(link)
-            served: set[AgentSession] = set()
+            served: set[ServedSession] = set()
             with anyio.CancelScope() as scope:
                 async with BackgroundTasks() as tasks:
                     tasks.start_soon(watch)
