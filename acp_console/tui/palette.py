@@ -35,7 +35,7 @@ MIN_ACTION: Final = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PaletteLine:
     """A command, as the palette lists it."""
 
     group: str
@@ -106,7 +106,7 @@ class CommandProvider(Provider):
     async def startup(self) -> None:
         keys: Mapping[str, str] = self.app.keys if isinstance(self.app, ThemedApp) else {}
         self._lines = [
-            Line(
+            PaletteLine(
                 _GROUPS.get(command.scope, SCOPES[command.scope]),
                 command.help,
                 partial(node.run_action, command.action),
@@ -121,7 +121,7 @@ class CommandProvider(Provider):
         # What belongs to no screen comes last.
         self._lines.sort(key=lambda line: line.group == SCOPES["everywhere"])
         self._lines += [
-            Line(SCOPES["everywhere"], each.help, each.callback, title=each.title)
+            PaletteLine(SCOPES["everywhere"], each.help, each.callback, title=each.title)
             for each in self.app.get_system_commands(self.screen)
         ]
 

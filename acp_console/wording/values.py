@@ -137,7 +137,7 @@ def _hours(seconds: float) -> str:
 
 
 def decoded_size(data: str) -> int:
-    """Return how many bytes a text in base64 stands for."""
+    """Return how many bytes a text in base64 encodes."""
     return len(data.rstrip("=")) * 3 // 4
 
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 MAX_COLORS: Final = 64
 """Colours of an image: a row is sent whenever it moves, and each colour makes it longer."""
 CLEAR: Final = 255
-"""Stands for pixels that are not drawn."""
+"""The colour of pixels that are not drawn."""
 KEPT_PARTS: Final = 64
 """Parts of rows, beside something that covers the rest, that are kept as they are sent."""
 _IS_CLEAR: Final = [255] * 128 + [0] * 128

@@ -1,7 +1,7 @@
 """How the terminal shows images: found out before the screens begin.
 
-Only a terminal that its environment says to be one that may show them is queried, so that nobody
-else waits. Inside tmux and screen, which take the answers for themselves, none is.
+Only a terminal that may show them, by its environment, is queried: with others the start does not
+wait. Inside tmux and screen, which take the responses for themselves, none is queried.
 
 Source: kitty, Terminal graphics protocol, Unicode placeholders; XTerm Control Sequences.
 """
@@ -137,10 +137,10 @@ def find_graphics(
     output_fd: int = TERMINAL_FD,
     timeout_s: float = TIMEOUT_S,
 ) -> Graphics | None:
-    """Return how the terminal shows images; None: not at all, or nobody can know.
+    """Return how the terminal shows images; None: not at all, or it is not known.
 
     Reads from the terminal if the setting leaves it to that and the environment is right.
-    `NO_COLOR` also stands for no images.
+    `NO_COLOR` also switches images off.
     """
     if setting == "off" or "NO_COLOR" in environment:
         return None
@@ -214,7 +214,7 @@ def _answers(queries: bytes, input_fd: int, output_fd: int, timeout_s: float) ->
 
 @contextmanager
 def _unbuffered(fd: int) -> Generator[None]:
-    """Let what comes be read at once, without an echo."""
+    """Read input as it arrives, without an echo."""
     before = termios.tcgetattr(fd)
     try:
         tty.setcbreak(fd, termios.TCSANOW)

@@ -21,7 +21,7 @@ from acp_console.tui.app import ConsoleApp
 from acp_console.tui.commands import COMMANDS, SCOPES
 from acp_console.tui.home.screen import HomeScreen
 from acp_console.tui.intercept.screens import DelayScreen
-from acp_console.tui.palette import CommandProvider, Line, commands_of
+from acp_console.tui.palette import CommandProvider, PaletteLine, commands_of
 from acp_console.tui.traffic.pane import TrafficPane
 from tests.console.tui.analysis_app import recording
 from tests.console.tui.chats import open_chat
@@ -76,8 +76,8 @@ async def test_command_is_found_by_its_words_and_run(tmp_path: Path) -> None:
 
 
 def test_only_what_has_the_words_is_found() -> None:
-    save = Line("Chat", "Save or export the talk", lambda: None, "^s", "Save")
-    jump = Line("Chat", "Go to the next permission request", lambda: None)
+    save = PaletteLine("Chat", "Save or export the talk", lambda: None, "^s", "Save")
+    jump = PaletteLine("Chat", "Go to the next permission request", lambda: None)
     assert [each.rank(["export"]) > 0 for each in (save, jump)] == [True, False]
     # What begins with the words comes first; other words may stand anywhere.
     assert save.rank(["save"]) > save.rank(["export"]) > save.rank(["chat"]) > 0
@@ -127,7 +127,7 @@ def test_every_command_has_its_action_where_it_is_bound() -> None:
 @pytest.mark.parametrize("width", [64, 74, 84])
 def test_where_a_command_belongs_stands_at_the_end_of_its_line(width: int) -> None:
     for command in COMMANDS:
-        line = Line(SCOPES[command.scope], command.help, lambda: None, command.key[:12])
+        line = PaletteLine(SCOPES[command.scope], command.help, lambda: None, command.key[:12])
         shown = line.shown(Content(command.help), width).plain
         assert shown.endswith(f"  {SCOPES[command.scope]}")
         assert cell_len(shown) == width
