@@ -115,14 +115,6 @@ class PostgresServer:
             connection.execute(SQL("CREATE SCHEMA {}").format(Identifier(name)))
         return name
 
-    def end_connections(self) -> None:
-        """End all connections of agents, as a restart or a broken network does."""
-        with self.connect() as connection:
-            connection.execute(
-                "SELECT pg_terminate_backend(pid, 10000) FROM pg_stat_activity"
-                " WHERE application_name = 'acp-agent'"
-            )
-
 
 class Relay:
     """A socket in a folder that passes everything on to a server, until it fails."""

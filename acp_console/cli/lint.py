@@ -39,12 +39,12 @@ from acp_console.cli.reading import (
 from acp_console.wording.values import OUTPUT_VERSION
 from acp_inspector.filter.compiler import Filter
 from acp_inspector.journal import Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Finding, Linter, LintReport
 from acp_inspector.lint.registry import find_rule
 from acp_inspector.recording.finding import find_recordings
 from acp_inspector.recording.format import Footer
 from acp_inspector.recording.reader import BadLine, read_lines, unread_problem
+from acp_inspector.views.annotations import SEVERITIES
 from acp_protocol.dialects.registry import SPOKEN
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT
 from acp_protocol.jsonrpc import Json

@@ -24,9 +24,9 @@ from acp_console.wording.findings import (
     sort_findings,
 )
 from acp_console.wording.values import plural
-from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import rules
+from acp_inspector.views.annotations import Severity
 from acp_protocol.host.sanitize import escape_controls, single_line
 
 MAX_FINDINGS_SHOWN: Final = 3

@@ -6,9 +6,9 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import rules
+from acp_inspector.views.annotations import SEVERITIES, Severity
 
 MESSAGE_WIDTH: Final = 400
 """Longest message, in characters: it quotes untrusted values."""

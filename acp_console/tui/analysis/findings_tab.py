@@ -27,9 +27,9 @@ from acp_console.wording.findings import (
     sort_findings,
 )
 from acp_console.wording.values import format_number
-from acp_inspector.lint.catalog import BASES, SEVERITIES, Severity
+from acp_inspector.lint.catalog import BASES
 from acp_inspector.lint.engine import Finding, Linter
-from acp_inspector.views.annotations import SEVERITY_LETTERS
+from acp_inspector.views.annotations import SEVERITIES, SEVERITY_LETTERS, Severity
 from acp_protocol.host.sanitize import single_line
 
 MAX_EXPLAINED_FRAMES: Final = 8

@@ -31,9 +31,10 @@ from acp_inspector.filter.ast import (
     ValueRange,
     format_expression,
 )
-from acp_inspector.filter.fields import FIELDS, SEVERITIES, Source
+from acp_inspector.filter.fields import FIELDS, Source
 from acp_inspector.filter.frames import EntryFields
 from acp_inspector.filter.patterns import PatternTimeoutError
+from acp_inspector.views.annotations import SEVERITIES
 from acp_protocol.jsonrpc import Json, encode
 
 MAX_SEARCHED: Final = 65_536

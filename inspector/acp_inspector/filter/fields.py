@@ -8,6 +8,7 @@ from operator import attrgetter
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from acp_inspector.filter.frames import EntryFields
+from acp_inspector.views.annotations import SEVERITIES
 from acp_protocol.schema.newer import UPDATES as NEWER
 from acp_protocol.schema.words import TOOL_CALL_STATUSES, TOOL_KINDS, UpdateKind
 
@@ -37,8 +38,6 @@ UNITS: Final[dict[ValueType, dict[str, tuple[int, int]]]] = {
 }
 """Factor and divisor of each unit, to convert to seconds or bytes."""
 
-SEVERITIES: Final = ("info", "warning", "error")
-"""From the least to the most severe."""
 SIDES: Final = ("client", "agent")
 KINDS: Final = (
     *("request", "notification", "result", "error", "batch", "malformed", "stderr", "event"),

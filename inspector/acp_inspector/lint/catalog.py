@@ -11,16 +11,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias
 
+from acp_inspector.views.annotations import Severity
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 
-Severity: TypeAlias = Literal["error", "warning", "info"]
 Basis: TypeAlias = Literal["must", "should", "implied", "schema", "json-rpc", "heuristic"]
 Version: TypeAlias = Literal[1, 2]
 AtFault: TypeAlias = Literal["agent", "client", "both", "sender", "receiver", "responder", "proxy"]
-
-SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "error")
-"""From the least to the most severe."""
 
 BASES: Final[dict[Basis, str]] = {
     "must": "MUST in the protocol's text",

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, TypeAlias, cast
 
 from acp_inspector.journal import Frame
-from acp_inspector.lint.catalog import Severity
 from acp_inspector.lint.state import IdKey, LintState, Point, SeenSession, SentRequest, opposite
 from acp_inspector.messages import DecodedFrame
+from acp_inspector.views.annotations import Severity
 from acp_protocol.dialects.spellings import BATCHES
 from acp_protocol.framing import Side
 from acp_protocol.host.sanitize import single_line

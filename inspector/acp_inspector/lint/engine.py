@@ -14,7 +14,7 @@ from functools import cache
 from typing import Final, cast
 
 from acp_inspector.journal import Entry, Frame, JournalEvent, StderrChunk
-from acp_inspector.lint.catalog import AtFault, LintRule, Severity
+from acp_inspector.lint.catalog import AtFault, LintRule
 from acp_inspector.lint.context import CheckResult, Context, EndContext, Problem
 from acp_inspector.lint.json_lines import is_piece
 from acp_inspector.lint.registry import CheckSet, applies, checks_for, kind_of, registry, rules
@@ -22,6 +22,7 @@ from acp_inspector.lint.state import LintState, Point, opposite
 from acp_inspector.lint.tracker import update_state
 from acp_inspector.messages import NAMES, DecodedFrame, Decoder
 from acp_inspector.recording.format import Header
+from acp_inspector.views.annotations import Severity
 from acp_protocol.dialects.base import Dialect
 from acp_protocol.dialects.spellings import BATCHES, NO_DIALECT, WIRE_NAMES
 from acp_protocol.jsonrpc import Batch, InvalidMessage, message_spans

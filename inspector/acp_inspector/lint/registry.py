@@ -41,13 +41,13 @@ from acp_inspector.lint.catalog import (
     AtFault,
     Basis,
     LintRule,
-    Severity,
     Version,
 )
 from acp_inspector.lint.context import CheckResult, Context, Place, Violation
 from acp_inspector.lint.on import Trigger, Triggers
 from acp_inspector.lint.rules import MODULES
 from acp_inspector.lint.state import opposite
+from acp_inspector.views.annotations import Severity
 from acp_protocol.framing import Side
 from acp_protocol.schema.methods import METHODS, VERSIONS, find_method
 

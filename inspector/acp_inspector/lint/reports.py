@@ -13,10 +13,11 @@ from typing import Final
 from urllib.parse import quote
 from xml.etree import ElementTree
 
-from acp_inspector.lint.catalog import BASES, SUBJECTS, LintRule, Severity
+from acp_inspector.lint.catalog import BASES, SUBJECTS, LintRule
 from acp_inspector.lint.engine import Finding, LintReport
 from acp_inspector.lint.registry import rules
 from acp_inspector.recording.reader import BadLine
+from acp_inspector.views.annotations import Severity
 from acp_protocol.host.sanitize import escape_controls
 from acp_protocol.jsonrpc import Json
 from acp_protocol.version import VERSION

@@ -33,7 +33,6 @@ CLAIMS: dict[int, Message] = {
     },
     2: {"elicitation": {"form": {}}},
 }
-PLAYED = frozenset({"sleep", "echo", "true", "sh"})
 
 
 class Terminal:

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from acp_inspector.filter.fields import FIELDS, KINDS, OPERATORS, SEVERITIES, SIDES
+from acp_inspector.filter.fields import FIELDS, KINDS, OPERATORS, SIDES
 from acp_inspector.filter.frames import EntryKind
-from acp_inspector.views.annotations import Severity
+from acp_inspector.views.annotations import SEVERITIES, Severity
 from acp_protocol.framing import Side
 from acp_protocol.schema import v1, v2
 from acp_protocol.schema.newer import UPDATES as NEWER

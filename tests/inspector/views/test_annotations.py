@@ -7,15 +7,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from acp_inspector.journal import Frame, JournalEvent
-from acp_inspector.lint.catalog import SEVERITIES, Severity
 from acp_inspector.lint.engine import Finding
 from acp_inspector.lint.registry import rules
 from acp_inspector.views.annotations import (
     MAX_ENTRY,
     NO_NOTES,
+    SEVERITIES,
     Annotations,
     FrameNotes,
     RuleViolation,
+    Severity,
     intervention_of,
 )
 

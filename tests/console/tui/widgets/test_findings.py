@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from acp_console.tui.analysis.findings_tab import findings_of
-from acp_inspector.lint.catalog import SEVERITIES
 from acp_inspector.lint.engine import Linter
+from acp_inspector.views.annotations import SEVERITIES
 from tests.console.tui.analysis_app import EVIL, AnalysisApp, talk
 from tests.console.tui.conftest import entries, say, until, update
 
