@@ -258,7 +258,7 @@ def test_a_directory_to_start_in_lies_inside_and_has_its_links_resolved(root: Pa
     for name, reason in (
         ("out", "outside"),
         ("../root", "is not followed"),
-        ("notes.txt", "no directory"),
+        ("notes.txt", "not a directory"),
         ("gone", "no such file or directory"),
     ):
         with pytest.raises(FileRefusedError, match=reason):
