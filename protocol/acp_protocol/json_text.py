@@ -25,7 +25,7 @@ def json_text(
 ) -> str:
     """Return a value as JSON; one that is nested very deeply is on one line.
 
-    `default` returns what stands for an object that JSON does not have.
+    `default` returns a JSON value in the place of an object that JSON does not have.
     """
     try:
         return json.dumps(
