@@ -14,6 +14,7 @@ from acp_console.traffic.intercept import MAX_EDITED_BYTES, InterceptState
 from acp_console.tui.footer import KeyFooter
 from acp_console.tui.intercept.held import HeldPane
 from acp_console.tui.intercept.screens import ComposeScreen, DelayScreen
+from acp_console.tui.themes import ThemedApp
 from acp_console.tui.traffic.pane import TrafficPane
 from acp_inspector.journal import Frame
 from tests.console.tui.conftest import entries, notices, say, settled, until
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.long
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
-class PaneApp(App[None]):
+class PaneApp(ThemedApp):
     """The traffic of a proxy, forty rows without `shown`, and what its client holds."""
 
     def __init__(self, client: FakeInterceptClient, *shown: Frame) -> None:
