@@ -84,6 +84,8 @@ class Images:
         """What was decoded, or why it is not drawn, by the columns that there were for it."""
         self._wanted: OrderedDict[_Key, _Wanted] = OrderedDict()
         self._is_decoding = False
+        self._decoded: _Key | None = None
+        """What is just being decoded."""
         self._group = random.randrange(1, len(MARKS))  # noqa: S311 - no secret
         self._numbers = set(range(FIRST_COLOR, LAST_COLOR + 1))
         self._used: dict[Drawing, int] = {}
@@ -117,6 +119,8 @@ class Images:
         return known or next((each for each in sizes.values() if isinstance(each, Drawing)), None)
 
     def _want(self, key: _Key, wanted: _Wanted) -> None:
+        if key == self._decoded:
+            return
         self._wanted[key] = wanted
         self._wanted.move_to_end(key)
         while len(self._wanted) > MAX_WAITING:
@@ -130,6 +134,7 @@ class Images:
         try:
             while self._wanted:
                 key, wanted = self._wanted.popitem()
+                self._decoded = key
                 try:
                     with fail_after(self._timeout_s):
                         prepared = await to_thread.run_sync(
@@ -142,10 +147,11 @@ class Images:
                 else:
                     if wanted.room.cell == self.graphics.cell:
                         self._keep(key, *prepared)
+                self._decoded = None
                 for call in tuple(self.changed):
                     call()
         finally:
-            self._is_decoding = False
+            self._is_decoding, self._decoded = False, None
 
     def _prepare(self, wanted: _Wanted) -> _Prepared:
         """Decode an image and encode it for the terminal; runs long."""
@@ -162,6 +168,9 @@ class Images:
         if not isinstance(drawing, Drawing):
             drawing = Drawing(image.columns, image.rows, image.about)
             self._put(key, drawing)
+        elif drawing.painter is not None:
+            # Rows of another width had it decoded meanwhile.
+            return
         number = self._numbers.pop()
         self._used[drawing] = number
         if isinstance(sent, str):

@@ -85,6 +85,41 @@ def test_an_image_is_decoded_again_only_where_other_columns_make_another_size() 
     assert decoded == [60, 20, 10]
 
 
+def test_an_image_that_is_drawn_anew_while_it_is_decoded_is_decoded_once() -> None:
+    decoded: list[int] = []
+
+    def decode_while_drawn(data: str, room: Room) -> DecodedImage:
+        decoded.append(room.columns)
+        if len(decoded) < 5:
+            anyio.from_thread.run_sync(made.find, shown, 80)
+        return decode_image(data, room)
+
+    made, _, decode = images(decode=decode_while_drawn)
+    shown = block(encoded(40, 30))
+    made.find(shown, 80)
+    decode()
+    assert decoded == [60]
+
+
+def test_an_image_that_rows_of_two_widths_want_is_sent_once() -> None:
+    made, written, decode = images(max_kept=1)
+    shown, other = block(encoded(40, 30)), block(encoded(10, 20))
+    for each in (shown, other):
+        made.find(each, 80)
+        decode()
+    # Its drawing is kept, but has to be decoded again, for both.
+    found = made.find(shown, 80)
+    assert isinstance(found, Drawing)
+    assert made.find(shown, 50) is found
+    decode()
+    assert found.painter is not None
+    sent = {keys["i"] for keys, _ in commands(found.painter.cells(0, 0, 1)) if "i" in keys}
+    made.find(other, 80)
+    decode()
+    gone = {keys["i"] for keys, _ in commands("".join(written))}
+    assert gone == sent
+
+
 def test_what_is_no_image_is_not_drawn_and_what_is_not_taken_says_why() -> None:
     made, _, decode = images()
     assert made.find({"type": "resource_link", "uri": "file:///a.png"}, 80) is None
