@@ -33,6 +33,7 @@ _HIDDEN_RANGES: Final = (
     (0x1BCA0, 0x1BCA3),
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags, and the variation selectors in which whole texts have been hidden
+    (0x10EEEE, 0x10EEEE),  # kitty draws a part of an image in its place
 )
 """Code points that a terminal interprets or hides."""
 

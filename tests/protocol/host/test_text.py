@@ -34,6 +34,7 @@ any_text = st.text(st.characters(exclude_categories=()))
         ("\u200e\u200f\u202a\u202c\u2067\u2069", "‹200e›‹200f›‹202a›‹202c›‹2067›‹2069›"),
         ("\u2028\u2029\x85\x0b\x0c", "‹2028›‹2029›‹85›␋␌"),
         ("a\u034fb\u3164c\U000e0101", "a‹34f›b‹3164›c‹e0101›"),
+        ("\U0010eeee\u0305\u030d", "‹10eeee›\u0305\u030d"),
         ("❤\ufe0f e\u0301", "❤\ufe0f e\u0301"),
         ("\r\r\n\r", "␍\n␍"),
     ],
@@ -48,13 +49,15 @@ SHOWN_FORMATS = (
 """Characters of the category Cf that have a look of their own."""
 IGNORABLE = {0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0xE0000, 0xE1000)}
 """Other code points of which a screen shows nothing; those of emoji are meant to be there."""
+IMAGE = "\U0010eeee"
+"""What kitty draws a part of an image for."""
 
 
 def is_harmless(character: str) -> bool:
     if character in f"\t\n{SHOWN_FORMATS}" or 0x13430 <= ord(character) <= 0x1345F:
         return True
     is_hidden = unicodedata.category(character) in {"Cc", "Cf", "Cs", "Zl", "Zp"}
-    return not is_hidden and ord(character) not in IGNORABLE
+    return not is_hidden and ord(character) not in IGNORABLE and character != IMAGE
 
 
 def test_every_character_there_is_is_harmless_when_it_is_shown() -> None:
