@@ -145,9 +145,9 @@ class ChatSession:
         """Whether the title stays what it was: the agent knows only the newest part."""
         plans = (item for item in reversed(earlier) if isinstance(item, PlanItem))
         self._known_plan = next(plans, None)
+        """The plan of an earlier process of the agent."""
         self._last_mode = _last_mode(earlier)
         """The mode that was shown last, of an earlier process of the agent."""
-        """The plan of an earlier process of the agent."""
         prompts = (item.text for item in earlier if isinstance(item, UserMessage))
         self._first_prompt = next(prompts, "")
         self._must_reset = self._expects_replay = False
