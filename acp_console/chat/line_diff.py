@@ -178,10 +178,17 @@ def _named(name: str, paths: Sequence[str]) -> str:
     return next(endings, bare)
 
 
+_LEADS_AWAY: Final = re.compile(r"^[/~]|(?:^|/)\.{0,2}(?:/|$)|[\\:$%]")
+"""What a path has that does not just name a file in the directory it starts from."""
+
+
 def absolute(path: str, cwd: str | None) -> str:
-    """Return where a path leads from a session's directory; as it is where that is not known."""
-    is_plain = path and not {"", ".", ".."} & {*path.removeprefix("/").split("/")}
-    return f"{cwd.rstrip('/')}/{path}" if cwd and is_plain and not path.startswith("/") else path
+    """Return where a path leads from a session's directory; as it is where that is not certain.
+
+    Some programs read `~/a`, `$HOME/a`, `C:/a` or ` /a` as a path from elsewhere.
+    """
+    is_plain = path == path.strip() and not _LEADS_AWAY.search(path)
+    return f"{cwd.rstrip('/')}/{path}" if cwd and is_plain else path
 
 
 def is_patch_of(patch: str, content: Json, cwd: str | None = None) -> bool:

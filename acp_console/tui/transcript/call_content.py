@@ -95,16 +95,24 @@ def described(block: Json) -> str:
     kind = single_line(get_string(block, "type") or "unknown content", _CHIP_WIDTHS["type"])
     inner = get(block, "resource") if kind == "resource" else block
     name = get_string(inner, "title") or get_string(inner, "name") or get_string(inner, "uri")
-    data = get_string(inner, "data") or get_string(inner, "blob")
+    data = _attached_data(block)
     size = f"{decoded_size(data):,} bytes" if data else ""
     mime_type = single_line(get_string(inner, "mimeType"), _CHIP_WIDTHS["mimeType"])
     return " · ".join(filter(None, (kind, single_line(name, 120), mime_type, size)))
 
 
+def _attached_data(block: Json) -> str:
+    """Return the bytes of a block in base64; empty if it has none."""
+    if get_string(block, "type") == "resource":
+        inner = get(block, "resource")
+        return get_string(inner, "blob") or get_string(inner, "data")
+    return get_string(block, "data") or get_string(block, "blob")
+
+
 def _is_in_chip(name: str, text: str, block: Json) -> bool:
     """Return whether the chip of a block says all of one of its members."""
     if name in {"data", "blob"}:
-        return get_string(block, "type") in _ATTACHED
+        return get_string(block, "type") in _ATTACHED and text == _attached_data(block)
     return len(text) <= _CHIP_WIDTHS.get(name, -1)
 
 

@@ -79,6 +79,21 @@ def test_a_relative_path_is_that_of_a_diff_only_in_the_directory_of_the_session(
     assert "path: ../w/a" in lines(asked(EDIT, raw_input={"path": "../w/a"}, permission=permission))
 
 
+@pytest.mark.parametrize(
+    "name", ["~/a", "~", "$HOME/a", "%TEMP%/a", "C:\\a", "..\\a", "file:a", " /etc/a", "a "]
+)
+def test_a_path_that_some_programs_read_as_one_from_elsewhere_is_shown(name: str) -> None:
+    diff: Mapping[str, Json] = {**EDIT, "path": f"/w/{name}"}
+    patch = f"--- {name}\n+++ {name}\n@@ -1 +1 @@\n-old\n+new\n"
+    call = asked(
+        diff,
+        raw_input={"path": name, "patch": patch},
+        locations=[{"path": name}],
+        permission=PermissionRequest(1, [], cwd="/w"),
+    )
+    assert lines(call)[:2] == [f"path: {name}".rstrip(), f"patch: --- {name}".rstrip()]
+
+
 def test_that_a_file_is_new_is_said_once() -> None:
     new: Mapping[str, Json] = {"type": "diff", "path": "/w/a", "newText": "x\n"}
     assert "is_new: true" not in lines(asked(new, raw_input={"is_new": True}))
@@ -114,6 +129,17 @@ def test_the_text_of_a_resource_is_shown_and_what_a_link_leads_to() -> None:
     found = lines(asked(*({"type": "content", "content": each} for each in blocks)))
     assert "text: rm -rf ~" in found
     assert "uri: file:///etc" in found
+
+
+def test_data_is_shown_unless_an_attachment_is_made_of_it() -> None:
+    image: Json = {"type": "image", "data": {"run": "rm -rf ~"}, "mimeType": "image/png"}
+    file: Json = {"uri": "a", "blob": "ls", "data": "rm -rf ~", "mimeType": "a/b"}
+    resource: Json = {"type": "resource", "resource": file}
+    blocks: list[Json] = [image, resource, {"type": "image", "data": "AAAA"}]
+    found = lines(asked(*({"type": "content", "content": each} for each in blocks)))
+    assert [each for each in found if "[" not in each] == [
+        'data: {"run": "rm -rf ~"}', "uri: a", "data: rm -rf ~"
+    ]  # fmt: skip
 
 
 def test_content_of_an_unknown_type_is_shown_as_it_was_sent() -> None:
