@@ -195,8 +195,7 @@ class ChatScreen(Screen[None]):
         with Horizontal(id="panes"):
             yield ChatSidebar(self._chats, self.chat, id="sidebar")
             with Vertical(id="talk"):
-                welcome = WELCOME_DEMO if self._is_ours else WELCOME
-                yield TranscriptView(welcome, id="conversation")
+                yield TranscriptView(id="conversation")
                 with Horizontal(id="search-bar"):
                     yield Input(placeholder="Search the transcript", id="search", compact=True)
                     yield Static(id="search-count", markup=False)
@@ -889,6 +888,8 @@ class ChatScreen(Screen[None]):
         state = "waits for you" if chat.is_waiting_for_user else chat.state
         if chat.needs_login:
             state = "needs you to log in"
+        is_open = chat.state != "stopped" and not chat.needs_login
+        self.conversation.welcome((WELCOME_DEMO if self._is_ours else WELCOME) if is_open else "")
         parts: list[str | tuple[str, Style]] = [f"{chat.sign} {state}"]
         if (past := self._past_shown) is not None:
             then = "○ no session yet" if past.state is None else past.state.state

@@ -261,6 +261,12 @@ class TranscriptView(Widget, can_focus=True):
         self._end_row = len(found) - 1 if is_end else None
         return found
 
+    def welcome(self, text: str) -> None:
+        """Show what the user can do, as long as there is no card."""
+        if text != self._welcome:
+            self._welcome = text
+            self._layout_rows()
+
     def _layout_rows(self) -> None:
         """Find the rows of the screen, and refresh those that have changed."""
         height, width = self.size.height, self.size.width

@@ -34,6 +34,7 @@ async def test_an_agent_that_cannot_start_is_told_with_what_to_do(workplace: Pat
         await until(pilot, lambda: "✗ stopped" in say(app))
         assert "there is no such command" in say(app)
         assert "alt+r restarts the agent" in say(app)
+        assert "Write to the agent" not in say(app)
         await pilot.press(*"hello", "enter")
         await until(pilot, lambda: "Not sent: the agent did not start" in say(app))
         assert "there is no such command" in say(app)
