@@ -84,6 +84,8 @@ def label_of(decoded: DecodedFrame, name_of: NameOf = no_name) -> Label | None:
 def _update(update: dict[str, Json], name_of: NameOf) -> Label:
     name = get_string(update, "sessionUpdate")
     short = short_update(name)
+    if name == "session_info_update" and "title" not in update:
+        short = "session"
     if name not in {"tool_call", "tool_call_update"}:
         return Label(name, short, rest=update_summary(update))
     call = get_string(update, "toolCallId")

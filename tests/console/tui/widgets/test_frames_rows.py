@@ -55,6 +55,16 @@ def test_an_edited_frame_of_a_dialect_is_shown_by_what_was_sent() -> None:
     assert row.summary == '"goodbye"'
 
 
+def test_news_of_a_session_are_called_a_title_only_with_one() -> None:
+    rows = entries(
+        update("session_info_update", title="Carts"),
+        update("session_info_update", updatedAt="2026-01-01"),
+    )
+    labels = [read_row(EntryList(rows), row).label for row in range(2)]
+    texts = ["" if each is None else each.text(60, is_short=True) for each in labels]
+    assert texts == ['title "Carts"', "session updated 2026-01-01"]
+
+
 def test_each_kind_of_entry_has_its_row() -> None:
     kinds = ["request", "notification", "error", "request", "malformed", "stderr", "event"]
     assert [said(row).kind for row in range(7)] == kinds
