@@ -51,7 +51,7 @@ class Dialog(ModalScreen[ScreenResultType]):
             color: $text;
         }
         Button:focus {
-            background: $selection;
+            background: $input-selection-background;
         }
     }
     """
