@@ -47,7 +47,10 @@ class Candidate:
 class CompareWithScreen(FilteredList[ComparisonSource | None]):
     """Returns the source to compare with."""
 
-    DEFAULT_CSS = "CompareWithScreen > Vertical { width: 90; }"
+    DEFAULT_CSS = """
+    CompareWithScreen > Vertical { width: 90; }
+    CompareWithScreen OptionList { text-wrap: nowrap; text-overflow: ellipsis; }
+    """
 
     line = getters.query_one(PathInput)
     options = getters.query_one(OptionList)

@@ -807,6 +807,11 @@ class TrafficPane(Vertical):
         )
         self.detail.show(subject_of(self._view, row))
 
+    def begin(self, *, is_live: bool) -> None:
+        """Follow a source that is live; one that has ended is shown from its beginning."""
+        self.goes_on = self.table.is_following = is_live
+        self._report_count()
+
     def _report_count(self) -> None:
         position = self.table.cursor
         self.map.sync(self._view.row_at(position) if 0 <= position < len(self._view) else None)
@@ -819,7 +824,7 @@ class TrafficPane(Vertical):
         box.border_title = "Traffic"
         box.border_subtitle = Content(" · ".join(parts))
         if not len(self._entries):
-            self.table.instead = "No traffic yet."
+            self.table.instead = "No traffic yet." if self.goes_on else "No traffic."
         elif self._view.is_behind:
             self.table.instead = "Searching …"
         else:

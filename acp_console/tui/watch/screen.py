@@ -215,8 +215,7 @@ class WatchScreen(Screen[None]):
         self._panes = talk, inspection
         inspection.looked.add(self.news)
         pane = inspection.traffic
-        # A finished source is shown from its beginning, a live one from its newest frame.
-        pane.goes_on = pane.table.is_following = source.is_live
+        pane.begin(is_live=source.is_live)
         if isinstance(source, ProxySource):
             self._client = self._proxies.open(source.proxy)
             self._stop_listening = self._client.news.add(self.news)

@@ -93,7 +93,7 @@ async def test_the_header_of_a_recording_without_entries_is_shown(tmp_path: Path
     path.write_bytes(encode_header(Header("", "", "", command=["some-agent", "--fast"])))
     app = ConsoleApp(cwd=Path(), watch=[FileSource(path)])
     async with app.run_test(size=(110, 36)) as pilot:
-        await until(pilot, lambda: "No traffic yet" in say(app))
+        await until(pilot, lambda: "No traffic." in say(app))
         assert "some-agent --fast" in say(app)
 
 
