@@ -58,7 +58,6 @@ class SaveScreen(Dialog[SaveRequest | None]):
         RadioSet:focus { border: none; }
         RadioSet:blur > RadioButton.-selected > .toggle--label { background: transparent; }
         RadioButton.-on { text-style: bold; color: $text; }
-        Checkbox { border: none; background: transparent; padding: 0; }
         Static { color: $text-muted; }
         #save-preview { color: $text; margin-top: 1; }
     }
@@ -107,7 +106,9 @@ class SaveScreen(Dialog[SaveRequest | None]):
                 with RadioSet(id="save-format"):
                     for name in get_args(SaveFormat):
                         yield SignedRadioButton(Content(f"as {name}"), name == self._format)
-            yield SignedCheckbox("replace secrets by placeholders", value=True, id="save-redacted")
+            yield SignedCheckbox(
+                "replace secrets by placeholders", value=True, compact=True, id="save-redacted"
+            )
             yield Static(id="save-preview", markup=False)
             yield Static("space chooses · enter or ctrl+s saves · esc closes", markup=False)
 

@@ -8,6 +8,7 @@ from typing import Any, get_args
 
 import pytest
 from textual.app import App, ComposeResult
+from textual.containers import Vertical
 from textual.pilot import Pilot
 
 from acp_console.traffic.model import TrafficModel
@@ -89,9 +90,11 @@ async def test_enter_saves_wherever_the_focus_is_and_signs_show_what_is_chosen(
         screen.query_one("#save-format").focus()
         await pilot.press("down", "space")
         await until(pilot, lambda: "( ) as recording" in say(app) and "(•) as text" in say(app))
+        size = screen.query_one(Vertical).size
         screen.query_one("#save-redacted").focus()
         await pilot.press("space")
         await until(pilot, lambda: "[ ] replace secrets" in say(app))
+        assert screen.query_one(Vertical).size == size, "nothing moves as the focus does"
         await pilot.press("enter")
         await until(pilot, lambda: "Saved to" in notices(app))
         assert TOKEN in (tmp_path / "saved.txt").read_text()
