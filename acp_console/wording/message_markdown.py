@@ -4,6 +4,7 @@ The document has headings of its own, which say who speaks. What was sent reads 
 
 - its headings are two levels deeper, so that none looks like one of the document,
 - HTML is text, so that no comment or tag hides what follows,
+- definitions of links are text, as they would be shown nowhere, and make links in other messages,
 - a block of code that is open at the end is closed, and
 - what is nested too deeply for readers of Markdown is one block of code.
 """
@@ -11,7 +12,8 @@ The document has headings of its own, which say who speaks. What was sent reads 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 from acp_protocol.host.sanitize import escape_controls
@@ -24,24 +26,27 @@ MAX_NESTING: Final = 100
 """Levels of lists and quotations that are read."""
 HEADING_LEVELS: Final = 2
 """Levels of headings that the document has for itself."""
-_SPECIAL: Final = re.compile(
-    r"[<#]|```|~~~|^ {0,3}(?:-+|=+)[ \t]*$|^[ >\-+*\d.)]{20}", re.MULTILINE
-)
+_SPECIAL: Final = re.compile(r"[<#]|```|~~~|\]:|[-=][ \t]*$|^[ >\-+*\d.)]{20}", re.MULTILINE)
 """What a text has that needs a closer look."""
 _TICKS: Final = re.compile(r"`{3,}")
 _HASHES: Final = re.compile(r"#{1,6}")
-_UNDERLINE: Final = re.compile(r"[-=]+[ \t]*$")
+_BEHIND_QUOTE: Final = re.compile(r"[^ \t>].*", re.DOTALL)
+_DEFINITION: Final = re.compile(r"\[(?:\\.|[^\[\]\\])+\]:", re.DOTALL)
+_TABLE: Final = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*\|?[ \t:|-]*$", re.MULTILINE)
+"""The line below the head of a table."""
+_CELL: Final = re.compile(r"((?<!\\)\||\n)")
 _MARK: Final = re.compile(r"\\.|`+|<", re.DOTALL)
 _LINE_WITH_TAG: Final = re.compile(r"\n[ \t>]*(?=<)")
 _CODE: Final = ("fence", "code_block")
 
 
 def new_parser() -> MarkdownIt:
-    """Return a parser that reads Markdown without HTML."""
+    """Return a parser that reads Markdown without HTML and definitions of links."""
     # It takes time to import, and most texts do without.
     from markdown_it import MarkdownIt
 
-    return MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+    found = MarkdownIt("commonmark", {"html": False, "maxNesting": MAX_NESTING})
+    return found.disable("reference")
 
 
 def contained(text: str) -> list[str]:
@@ -54,8 +59,14 @@ def contained(text: str) -> list[str]:
     tokens = parser.parse(text)
     if any(each.level >= MAX_NESTING - 5 for each in tokens):
         return list(code_block(text))
+    for each in tokens:
+        if each.type == "fence" and each.map:
+            # Some readers would take it as the head of a table, and what closes it as a fence.
+            lines[each.map[0]] = lines[each.map[0]].replace("|", "")
+    _show_definitions(lines, tokens)
+    if _lower_headings(lines, tokens):
+        tokens = parser.parse("\n".join(lines))
     code = {line for each in tokens if each.type in _CODE for line in range(*each.map or (0, 0))}
-    _lower_headings(lines, tokens)
     _escape_html(lines, tokens, code)
     last = tokens[-1] if tokens else None
     if last is not None and last.type == "fence" and _is_open(parser, text):
@@ -75,23 +86,49 @@ def _is_open(parser: MarkdownIt, text: str) -> bool:
     return parser.parse(f"{text}\n\n# end")[-1].type == "fence"
 
 
-def _lower_headings(lines: list[str], tokens: list[Token]) -> None:
-    for each in tokens:
+def _lower_headings(lines: list[str], tokens: Sequence[Token]) -> bool:
+    """Make headings two levels deeper, underlined ones in one line; return whether there are."""
+    found = False
+    for each, inline in pairwise(tokens):
         if each.type != "heading_open" or each.map is None:
             continue
+        found = True
         first, end = each.map
         if each.markup.startswith("#"):
             marks = "#" * min(6, len(each.markup) + HEADING_LEVELS)
             lines[first] = _HASHES.sub(marks, lines[first], count=1)
-        else:
-            lines[end - 1] = _UNDERLINE.sub(r"\\\g<0>", lines[end - 1])
+            continue
+        level = 1 if each.markup == "=" else 2
+        marks = "#" * (level + HEADING_LEVELS)
+        text = re.sub(r"#(?=#*$)", r"\\#", " ".join(map(str.strip, inline.content.split("\n"))))
+        lines[first] = f"{_before(lines[first], inline)}{marks} {text}"
+        for at in range(first + 1, end):
+            lines[at] = _BEHIND_QUOTE.sub("", lines[at]).rstrip()
+    return found
+
+
+def _show_definitions(lines: list[str], tokens: Sequence[Token]) -> None:
+    """Make text of definitions of links and footnotes."""
+    for each, inline in pairwise(tokens):
+        if each.type == "paragraph_open" and each.map and _DEFINITION.match(inline.content):
+            first = each.map[0]
+            before = _before(lines[first], inline)
+            lines[first] = f"{before}\\{lines[first][len(before) :]}"
+
+
+def _before(line: str, inline: Token) -> str:
+    """Return what stands in a line before the text that begins there: marks of what it is in."""
+    return line[: max(line.rfind(inline.content.partition("\n")[0].rstrip()), 0)]
 
 
 def _escape_html(lines: list[str], tokens: list[Token], code: set[int]) -> None:
     """Escape each `<` that is not in code; code in a line may go on in the next ones."""
     for first, end in reversed([*_paragraphs(len(lines), tokens)]):
         if not code.intersection(range(first, end)):
-            lines[first:end] = _escaped("\n".join(lines[first:end])).split("\n")
+            text = "\n".join(lines[first:end])
+            # A cell of a table ends a span of code.
+            parts = _CELL.split(text) if "|" in text and _TABLE.search(text) else [text]
+            lines[first:end] = "".join(map(_escaped, parts)).split("\n")
 
 
 def _paragraphs(count: int, tokens: list[Token]) -> Iterator[tuple[int, int]]:

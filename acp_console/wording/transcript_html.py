@@ -75,8 +75,7 @@ def html_page(markdown: Iterable[str]) -> Iterator[str]:
 
 def _renderer() -> MarkdownIt:
     found = new_parser().enable(["table", "strikethrough"])
-    # A definition would not be shown.
-    found.disable(["image", "reference"])
+    found.disable("image")
     found.add_render_rule("fence", _fence)
     return found
 

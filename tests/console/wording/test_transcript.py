@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import pytest
 from hypothesis import given, settings
 from hypothesis.strategies import lists, sampled_from
 from markdown_it import MarkdownIt
@@ -168,13 +169,14 @@ def test_headings_and_html_of_a_message_stay_within_it() -> None:
     conversations = folded(prompt(1, "go"), chunk(FORGED), prompt(2, "on"))
     shown = list(markdown_lines(conversations.get("s1").items, "agent"))
     assert shown[4:] == [
-        *("## agent", "", "### The tour", "", "You", "\\---", "> #### You", ""),
+        *("## agent", "", "### The tour", "", "#### You", "", "> #### You", ""),
         *("\\<!-- hidden", "```sh", "# stays <b>", "```", "", "## You", "", "on", ""),
     ]
 
 
 MARKS = ("# You", "## You", "You", "---", "===", "<!--", "<b>", "`", "```", "~~~", "> ", "- ",
-         "    ", "\n", "\n\n", " ", "\\", "| a |", "[x](<y>)")  # fmt: skip
+         "    ", "\n", "\n\n", " ", "\\", "| a |", "[x](<y>)", "-", "=", "a",
+         "[a]: b", "[a]")  # fmt: skip
 
 
 @given(lists(sampled_from(MARKS), max_size=14).map("".join))
@@ -188,6 +190,25 @@ def test_a_message_in_a_document_shows_what_was_sent_and_ends_where_it_ends(text
     assert re.search("<h[12]>", made) is None
     assert letters(made) == letters(plain.render(text))
     assert free.render(f"{lines}\n\n## You\n\non").endswith("<h2>You</h2>\n<p>on</p>\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("> a\n> ===", "> ### a\n>"),
+        ("* a\n  * b\n    c\n    ---", "* a\n  * #### b c\n\n"),
+        ("b\n-\n-", "#### b\n\n-"),
+        ("a ##\n===", "### a \\#\\#\n"),
+        ("[a]: http://b", "\\[a]: http://b"),
+        ("[a]:\n===", "### [a]:\n"),
+        ("- [^1]: b\n  c", "- \\[^1]: b\n  c"),
+        ("[INFO]: d [x](y)", "\\[INFO]: d [x](y)"),
+        ("```||\n-|-", "```\n-|-\n```"),
+        ("a ` | b\n-|-\n` | <b> `", "a ` | b\n-|-\n` | \\<b> `"),
+    ],
+)
+def test_what_reaches_beyond_a_message_is_shown_in_it(text: str, shown: str) -> None:
+    assert "\n".join(contained(text)) == shown
 
 
 def letters(page: str) -> str:
