@@ -60,7 +60,7 @@ _VERSION: Final = re.compile(rb"\x1bP>\|([^\x1b]*)\x1b\\")
 _CELL: Final = re.compile(rb"\x1b\[6;(\d{1,4});(\d{1,4})t")
 _COLORS: Final = re.compile(rb"\x1b\[\?1;0;(\d{1,6})S")
 _FEATURES: Final = re.compile(rb"\x1b\[\?([\d;]*)c")
-_KITTY: Final = re.compile(rb"kitty\((\d+)\.(\d+)")
+_KITTY: Final = re.compile(rb"kitty\((\d{1,4})\.(\d{1,4})")
 _PLACEHOLDERS_SINCE: Final = (0, 28)
 """The version of kitty that took images as cells of text."""
 _SIXEL: Final = b"4"

@@ -51,6 +51,7 @@ def test_only_a_terminal_that_may_show_images_is_queried(
         (KITTY, Graphics("kitty", (9, 18))),
         (b"\x1bP>|ghostty 1.1.0\x1b\\\x1b[?62;22c", Graphics("kitty")),
         (b"\x1bP>|kitty(0.26.5)\x1b\\\x1b[?62;c", None),
+        (b"\x1bP>|kitty(" + b"9" * 5000 + b".1)\x1b\\\x1b[?62;c", None),
         (XTERM, Graphics("sixel", (6, 13), 16)),
         (b"\x1b[?62;4;22c", Graphics("sixel")),
         (b"\x1b[?4;22c", None),
