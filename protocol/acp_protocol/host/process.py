@@ -371,11 +371,10 @@ class _Ends:
 
     @classmethod
     def pipes(cls, *, is_joined: bool) -> Self:
-        stdin, outgoing = os.pipe()
-        incoming, stdout = os.pipe()
         if is_joined:
+            (stdin, outgoing), (incoming, stdout) = _open_pipes(2)
             return cls(stdin, stdout, STDOUT, outgoing, incoming)
-        errors, stderr = os.pipe()
+        (stdin, outgoing), (incoming, stdout), (errors, stderr) = _open_pipes(3)
         return cls(stdin, stdout, stderr, outgoing, incoming, errors)
 
     @classmethod
@@ -398,6 +397,18 @@ class _Ends:
         os.close(self.incoming)
         if self.errors is not None:
             os.close(self.errors)
+
+
+def _open_pipes(count: int) -> list[tuple[int, int]]:
+    """Return new pipes; none of them stays open if one cannot be made."""
+    found: list[tuple[int, int]] = []
+    with ExitStack() as opened:
+        for _ in range(count):
+            found.append(os.pipe())
+            for end in found[-1]:
+                opened.callback(os.close, end)
+        opened.pop_all()
+    return found
 
 
 async def _start(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -199,6 +200,25 @@ def test_the_tail_holds_bounded_memory() -> None:
         tail.feed(b"y" * 1000)
     tail.feed(b"\nlast\n\nunfinished")
     assert tail.lines() == ("last", "unfinished")
+
+
+async def test_no_descriptor_stays_open_behind_a_start_that_has_too_few_of_them() -> None:
+    async with spawn(["true"]):
+        pass
+    before = [int(each.name) for each in Path("/proc/self/fd").iterdir()]
+    usual, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    reasons: list[str] = []
+    for limit in range(max(before) - 1, max(before) + 6):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, most))
+        try:
+            async with spawn(["true"]):
+                pass
+        except AgentStartError as problem:
+            reasons.append(str(problem))
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (usual, most))
+        assert len(list(Path("/proc/self/fd").iterdir())) == len(before)
+    assert {*reasons} == {"cannot start true: too many open files"}
 
 
 async def test_no_descriptor_stays_open_behind_a_child_or_a_failed_start() -> None:
