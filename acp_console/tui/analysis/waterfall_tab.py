@@ -316,7 +316,8 @@ class WaterfallTab(AnalysisTab[SessionModel, Waterfall]):
 
     def _fitting_zoom(self, bars: Sequence[Bar], turn: int) -> Bar:
         """Return the turn, or all rows in view where most of them lie outside of it."""
-        height = max(self.lines.size.height, 1)
+        # Before the first layout the list has no height; it has most of the screen's then.
+        height = self.lines.size.height or self.app.size.height
         first = max(min(turn, len(bars) - height), 0)
         rows = [bar for bar in bars[first : first + height] if bar.depth]
         chosen = bars[turn]
