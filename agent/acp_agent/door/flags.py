@@ -17,7 +17,7 @@ from acp_agent.settings.load import LoadedSettings, load_settings
 from acp_agent.settings.model import full_name
 from acp_agent.settings.providers import PROVIDERS
 from acp_agent.settings.types import parse_seconds
-from acp_protocol.host.arguments import ArgumentParser
+from acp_protocol.host.arguments import ArgumentParser, VersionAction
 from acp_protocol.host.sanitize import error_text
 from acp_protocol.user_files.paths import config_file
 from acp_protocol.version import SCHEMA_ID, VERSION
@@ -76,7 +76,7 @@ def new_parser() -> argparse.ArgumentParser:
         ),
     )
     version = f"acp-agent {VERSION} (ACP schema {SCHEMA_ID})"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action=VersionAction, version=version)
     add_config_options(parser)
     add_pace_option(parser)
     add_setting_options(parser, without={HTTP})

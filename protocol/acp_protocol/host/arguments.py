@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 import textwrap
 from collections.abc import Iterable, Sequence
 from typing import Any, Final, NoReturn
@@ -62,6 +63,18 @@ def _sentence(text: str) -> str:
     word = text.partition(" ")[0]
     is_word = word.rstrip(",;").isalpha() and word.islower()
     return text[:1].upper() + text[1:] if is_word else text
+
+
+class VersionAction(argparse.Action):
+    """Prints the version, as one line."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, version: str) -> None:
+        super().__init__(option_strings, dest, nargs=0, help="show the version and exit")
+        self.version = version
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> NoReturn:
+        sys.stdout.write(f"{self.version}\n")
+        parser.exit()
 
 
 class ArgumentParser(argparse.ArgumentParser):
