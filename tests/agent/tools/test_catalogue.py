@@ -181,7 +181,7 @@ def spoil(path: Path) -> None:
         ("read", Path.mkdir, {}, "is a directory"),
         ("write", Path.mkdir, {"text": "x"}, "is a directory"),
         ("write", os.mkfifo, {"text": "x"}, "not a regular file"),
-        ("list", Path.touch, {}, "no directory"),
+        ("list", Path.touch, {}, "not a directory"),
         ("search", os.mkfifo, {"pattern": "x"}, "not a regular file"),
     ],
 )

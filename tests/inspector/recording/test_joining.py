@@ -286,7 +286,7 @@ def test_every_reader_shows_an_earlier_recording_with_whole_frames(
     with IndexedRecording(path) as indexed:
         indexed.index_all()
         assert [row for row in indexed if not isinstance(row, Footer)] == [*recording.entries]
-        assert list(indexed.check_lines()) == []
+        assert list(indexed.bad_lines()) == []
         assert indexed.request_row(2) == 1
     with RecordingScan(path, lambda bad: pytest.fail(bad.reason)) as scan:
         assert scan.count_frames() == 4

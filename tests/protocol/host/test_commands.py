@@ -108,7 +108,7 @@ def test_a_command_starts_in_a_directory_of_the_session(
         ("{}/out", "outside"),
         ("{}/out/deeper", "no such file or directory"),
         ("{}/gone", "no such file or directory"),
-        ("{}/file", "no directory"),
+        ("{}/file", "not a directory"),
         ("{}/loop", "too many"),
         ("{}/\0", "no NUL"),
         ("{}/\ud800", "no form on this disk"),
