@@ -172,6 +172,8 @@ class ConsoleApp(ThemedApp[int]):
         self._journals = journals
         self._asks_to_quit = False
         self._started: list[RunningAgent] = []
+        self._resumed: set[Path] = set()
+        """The recordings of the sessions that this run went on with."""
         """The agents of all chats, also of those that are closed."""
         self.open_proxies = OpenProxies()
         self._paused: set[tuple[RunningProxy, int]] = set()
@@ -437,6 +439,7 @@ class ConsoleApp(ThemedApp[int]):
             earlier = [item for talk in talks for item in talk.items]
         except AcpError as problem:
             self.notify(escape_controls(str(problem)), severity="warning", markup=False)
+        self._resumed.add(session.recording)
         agent = self._new_agent(spec, session.cwd)
         chat = ChatSession(
             agent,
@@ -590,6 +593,8 @@ class ConsoleApp(ThemedApp[int]):
         """Return the sessions of this run that can be continued, the last used first."""
         runs = [each.run_record for each in self._started]
         recordings = {run.recording for run in runs if run and run.recording is not None}
+        # A run in which nothing was said is not kept; the session that it went on with is.
+        recordings.update(self._resumed)
         return self._store.sessions_of(recordings) if self._store and recordings else []
 
     def _open_chat(self, chat: ChatSession, draft: str = "") -> None:

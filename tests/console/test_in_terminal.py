@@ -172,6 +172,8 @@ def test_a_session_goes_on_after_the_console_was_quit(
         assert again.seen("read notes.txt", LIMIT)
         press(again, "read n", "n")
         press(again, "\r", "buy milk")
+        # The way back is printed even if nothing more was said.
+        press(again, "\x11", "Go on with: acp-console sessions resume ")
 
 
 def test_a_terminal_that_shows_images_is_asked_first_and_forgets_them_at_the_end(
