@@ -98,12 +98,8 @@ class TrafficScanner:
         """Return the row counts and the progress as text."""
         view, every = self._view, len(self._view.entries)
         is_filtered = not view.wanted.is_empty
-        count = (
-            f"{format_number(len(view))} of {format_number(every)}"
-            if is_filtered
-            else format_number(every)
-        )
-        parts = [f"{count} entries"]
+        count = "1 entry" if every == 1 else f"{format_number(every)} entries"
+        parts = [f"{format_number(len(view))} of {count}" if is_filtered else count]
         if is_filtered and view.looked_at < every:
             parts.append(f"{view.looked_at * 100 // every} % checked")
         if self._recording is not None and not self._recording.is_complete:

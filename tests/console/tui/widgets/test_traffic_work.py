@@ -103,6 +103,20 @@ def test_a_search_tells_once_what_it_has_found(recording: RecordingEntries) -> N
     assert work.take_found() == 24
 
 
+@pytest.mark.parametrize(
+    ("count", "wanted", "said"),
+    [(1, "", "1 entry"), (1, "n == 1", "1 of 1 entry"), (30, "n == 1", "1 of 30 entries")],
+)
+def test_rows_are_counted_in_words(path: Path, count: int, wanted: str, said: str) -> None:
+    path.write_bytes(HEAD + b"".join(LINES[:count]))
+    with RecordingEntries(path) as recording:
+        view = TrafficModel(recording)
+        work = scanner(view)
+        view.filter(compile_filter(wanted))
+        finish(work)
+        assert work.status() == [said]
+
+
 def test_a_search_that_was_stopped_finds_nothing(recording: RecordingEntries) -> None:
     work = scanner(TrafficModel(recording.index_all()))
     work.search(compile_filter("n == 25"), 3, is_forward=True)
