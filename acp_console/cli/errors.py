@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import logging
 import sys
 import traceback
@@ -39,6 +40,7 @@ _CODES: Final[tuple[tuple[type[AcpError], int], ...]] = (
 )
 """The exit code for each error, subclasses before base classes; that of others is `USAGE`."""
 
+FULL_HINT: Final = "make room on the disk, or send the output elsewhere"
 _SIMILAR: Final = 0.75
 """How similar an option is to the one that was probably meant; 1 is the same."""
 
@@ -70,6 +72,9 @@ def report(problem: Exception, *, is_debug: bool = False) -> int:
             return exit_code(problem)
         case FileNotFoundError() if not _is_somewhere():
             fail("the current directory does not exist any more", "change to another one")
+            return exit_codes.USAGE
+        case OSError(errno=errno.ENOSPC | errno.EDQUOT):
+            fail(f"writing failed: {problem.strerror}", FULL_HINT)
             return exit_codes.USAGE
         case _:
             where = "run acp-console --debug … to see where"

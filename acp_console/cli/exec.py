@@ -51,7 +51,7 @@ from acp_console.cli.agent_option import (
     speech_options,
     with_servers,
 )
-from acp_console.cli.errors import UsageError, say, warn
+from acp_console.cli.errors import FULL_HINT, UsageError, say, warn
 from acp_console.cli.exec_output import Format, TurnPrinter
 from acp_console.cli.format_option import format_option
 from acp_console.cli.markdown_stream import MAX_WIDTH, MarkdownStream
@@ -382,10 +382,8 @@ async def run_turn(agent: AgentSpec, cwd: Path, text: str, options: TurnOptions)
         # Nothing more is printed; the exit code is about what has happened until now.
         return _exit_code(options, printer, journal)
     if printer.failure is not None:
-        hint = "make room on the disk, or send the output elsewhere"
-        raise AcpError(
-            f"writing to stdout failed: {printer.failure.strerror or printer.failure}", hint=hint
-        )
+        reason = printer.failure.strerror or printer.failure
+        raise AcpError(f"writing to stdout failed: {reason}", hint=FULL_HINT)
     if printer.stray_lines:
         lines = plural(printer.stray_lines, "line")
         first = stray_line_text(printer.first_stray_line)

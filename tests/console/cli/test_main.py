@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 import subprocess
@@ -11,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from acp_console.cli import exit_codes
+from acp_console.cli.errors import report
 from acp_console.cli.group import COMMANDS, GROUPS, WITHOUT_CLICK
 from acp_console.cli.help import topics
 from acp_console.cli.main import run
@@ -199,6 +201,14 @@ def test_debug_shows_where_and_keeps_the_exit_code(capsys: pytest.CaptureFixture
     shown = capsys.readouterr().err
     assert shown.startswith("Traceback")
     assert shown.endswith("there is no such command\nhint: check its path\n")
+
+
+def test_a_full_disk_is_told_as_what_the_user_can_mend(capsys: pytest.CaptureFixture[str]) -> None:
+    assert report(OSError(errno.ENOSPC, "No space left on device")) == exit_codes.USAGE
+    assert capsys.readouterr().err.splitlines() == [
+        "error: writing failed: No space left on device",
+        "hint: make room on the disk, or send the output elsewhere",
+    ]
 
 
 def test_what_nobody_foresaw_is_one_sentence_too(
