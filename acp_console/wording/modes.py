@@ -20,7 +20,8 @@ SAYS_IT_ACTS: Final = re.compile(
     r"|\b(?:accept|approve|allow|bypass|skip)s? (?:all|every|any)"
     r"|\b(?:never|not|don['’]?t|no) (?:ask|prompt|need|require|approval|permission|confirmation)"
 )
-_EDITS: Final = re.compile(r"\b(?:accept|approve|allow|auto)\b.*\bedits?\b")
+_ALLOWS: Final = re.compile(r"\b(?:accept|approve|allow|auto)\b")
+_EDITS: Final = re.compile(r"\bedits?\b")
 NEVER_ASKS: Final = re.compile(
     r"\b(?:bypass|yolo|danger\w*|unrestricted|auto\s?pilot|full[\s_-]*access)\b"
     r"|\b(?:allow|accept|approve|permit)s?[\s_-]*(?:all|any|every)"
@@ -42,12 +43,18 @@ def unasked_by(text: str, about: str) -> Unasked | None:
     """Return what an agent does without asking, by names and a description in lower case."""
     if READ_ONLY.search(text) or PLAN.search(text) or _REFUSES.search(about):
         return None
-    if _EDITS.search(text) or (SAYS_IT_ACTS.search(about) and re.search(r"\bedit", about)):
+    if _allows_edits(text) or (SAYS_IT_ACTS.search(about) and re.search(r"\bedit", about)):
         return "edits"
     acts = SAYS_IT_ACTS.search(about)
     if (acts and _IN_PART.search(about)) or _DECIDES_ITSELF.search(about):
         return "some"
     return "anything" if acts or NEVER_ASKS.search(text) else None
+
+
+def _allows_edits(text: str) -> bool:
+    """Return whether a name allows edits; one pattern for both takes long for a long name."""
+    allows = _ALLOWS.search(text)
+    return allows is not None and _EDITS.search(text, allows.end()) is not None
 
 
 def mode_words(names: Iterable[str]) -> str:

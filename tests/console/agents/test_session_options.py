@@ -130,6 +130,7 @@ OTHERS = [
         (DEMO, {"code": "anything"}),
         (OPENCODE, {}),
         (OTHERS, {"auto": "some", "never_ask": "anything"}),
+        ([("long", "auto " * 20_000, "")], {}),
     ],
 )
 def test_what_real_agents_do_without_asking_in_each_mode(
