@@ -32,8 +32,6 @@ _TICKS: Final = re.compile(r"`{3,}")
 _HASHES: Final = re.compile(r"#{1,6}")
 _BEHIND_QUOTE: Final = re.compile(r"[^ \t>].*", re.DOTALL)
 _DEFINITION: Final = re.compile(r"\[(?:\\.|[^\[\]\\])+\]:", re.DOTALL)
-_TABLE: Final = re.compile(r"^[ \t>]*\|?[ \t]*:?-+:?[ \t]*\|?[ \t:|-]*$", re.MULTILINE)
-"""The line below the head of a table."""
 _CELL: Final = re.compile(r"((?<!\\)\||\n)")
 _MARK: Final = re.compile(r"\\.|`+|<", re.DOTALL)
 _LINE_WITH_TAG: Final = re.compile(r"\n[ \t>]*(?=<)")
@@ -100,7 +98,9 @@ def _lower_headings(lines: list[str], tokens: Sequence[Token]) -> bool:
             continue
         level = 1 if each.markup == "=" else 2
         marks = "#" * (level + HEADING_LEVELS)
-        text = re.sub(r"#(?=#*$)", r"\\#", " ".join(map(str.strip, inline.content.split("\n"))))
+        text = " ".join(map(str.strip, inline.content.split("\n")))
+        bare = text.rstrip("#")
+        text = bare + "\\#" * (len(text) - len(bare))
         lines[first] = f"{_before(lines[first], inline)}{marks} {text}"
         for at in range(first + 1, end):
             lines[at] = _BEHIND_QUOTE.sub("", lines[at]).rstrip()
@@ -127,8 +127,13 @@ def _escape_html(lines: list[str], tokens: list[Token], code: set[int]) -> None:
         if not code.intersection(range(first, end)):
             text = "\n".join(lines[first:end])
             # A cell of a table ends a span of code.
-            parts = _CELL.split(text) if "|" in text and _TABLE.search(text) else [text]
+            parts = _CELL.split(text) if _has_table(lines[first:end]) else [text]
             lines[first:end] = "".join(map(_escaped, parts)).split("\n")
+
+
+def _has_table(lines: Sequence[str]) -> bool:
+    """Return whether one of these may be the line below the head of a table."""
+    return any("-" in line and not line.strip(" \t>|:-") for line in lines)
 
 
 def _paragraphs(count: int, tokens: list[Token]) -> Iterator[tuple[int, int]]:
