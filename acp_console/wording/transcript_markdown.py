@@ -159,7 +159,7 @@ def _content(block: Json) -> Iterator[str]:
         case {"type": "diff", "path": str(path), "newText": str(new)}:
             old = get_string(block, "oldText")
             if len(old) + len(new) > MAX_DIFF_CHARS:
-                yield from (f"`{single_line(path, WIDTH)}`:", "", *code_block(new))
+                yield from (f"{markdown_text(path)}:", "", *code_block(new))
                 return
             lines = unified_diff(old.splitlines(), new.splitlines(), path, path, lineterm="")
             yield from code_block("\n".join(lines), "diff")

@@ -211,6 +211,13 @@ def test_what_reaches_beyond_a_message_is_shown_in_it(text: str, shown: str) -> 
     assert "\n".join(contained(text)) == shown
 
 
+def test_the_path_of_a_large_change_is_text() -> None:
+    change = {"type": "diff", "path": "a`<b>`", "oldText": "", "newText": "x" * 400_001}
+    said = update("tool_call", toolCallId="c", title="t", content=[change])
+    written = list(markdown_lines(folded(prompt(1, "go"), said).get("s1").items, "agent"))
+    assert "a\\`\\<b\\>\\`:" in written
+
+
 def letters(page: str) -> str:
     return "".join(filter(str.isalnum, re.sub(r"<[^>]*>", "", page)))
 
