@@ -207,8 +207,8 @@ def test_a_paused_request_is_answered_in_place_of_the_agent(
             begin(editor, tmp_path)
             with Terminal(attach, {**environment, "XDG_RUNTIME_DIR": home}) as found:
                 assert found.seen("session/new", LIMIT)
-                # F2, a filter, Enter and Esc.
-                press(found, "\x1bOQ", "Breakpoints")
+                # B, a filter, Enter and Esc.
+                press(found, "B", "reak on frames")
                 press(found, "method == session/prompt and from == client", "client")
                 press(found, "\r", "break on")
                 press(found, "\x1b", "breakpoint")
