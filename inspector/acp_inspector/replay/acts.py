@@ -17,10 +17,10 @@ from math import isfinite
 from typing import Any, ClassVar, Final, cast
 from urllib.parse import unquote
 
+from acp_inspector.compare.likeness import DIRECTORY_NAMES
 from acp_inspector.journal import Frame
 from acp_inspector.messages import DecodedFrame, Decoder
 from acp_inspector.replay.directories import (
-    DIRECTORY_NAMES,
     Members,
     all_members,
     is_placed,

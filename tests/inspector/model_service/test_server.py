@@ -25,7 +25,6 @@ from acp_inspector.model_service.cassette import (
     ModelExchange,
     ModelRequest,
     ModelResponse,
-    WriteMode,
     read_cassette,
 )
 from acp_inspector.model_service.matching import Roots
@@ -39,6 +38,7 @@ from acp_inspector.model_service.server import (
     model_client,
     serving,
 )
+from acp_inspector.recording.writer import WriteMode
 from acp_inspector.redaction.files import find_secrets
 from tests.inspector.model_service.service import fake_service, pieces
 

@@ -25,7 +25,7 @@ pytestmark = pytest.mark.long
 RESPONSE = b'{"jsonrpc":"2.0","id":1,"result":{}}'
 
 
-class PaneApp(ThemedApp):
+class PaneApp(ThemedApp[None]):
     """The traffic of a proxy, forty rows without `shown`, and what its client holds."""
 
     def __init__(self, client: FakeInterceptClient, *shown: Frame) -> None:
